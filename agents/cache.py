@@ -1,0 +1,78 @@
+"""Arrays kept on disk between processes: written whole or not at all, checked when read, rebuilt when damaged."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+import warnings
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from platformdirs import user_cache_path
+
+FORMAT = 1
+
+
+class DamagedTableWarning(UserWarning):
+    """A cached table did not match its digest and is computed again."""
+
+
+def cache_folder() -> Path:
+    """The folder of cached tables: `TRIALEA_CACHE_DIR` if set, else one in the user's cache directory."""
+    chosen = os.environ.get("TRIALEA_CACHE_DIR")
+    return Path(chosen) if chosen else user_cache_path("trialea")
+
+
+def digest_of(array: NDArray[Any]) -> str:
+    """The SHA-256 of an array's bytes, in hexadecimal."""
+    return hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
+
+
+def cached_array(
+    description: Mapping[str, Any], build: Callable[[], tuple[NDArray[Any], dict[str, Any]]]
+) -> tuple[NDArray[Any], dict[str, Any]]:
+    """The array that `description` names, and facts about it: from disk, else from `build()`, and then kept.
+
+    Several processes may ask at once: each file appears whole, by a rename, and its content is checked against the
+    digest inside it. Where no folder can be written the array is built each time.
+    """
+    key = json.dumps({"format": FORMAT, **description}, sort_keys=True)
+    name = "-".join(str(value) for value in description.values() if isinstance(value, (str, int)))
+    path = cache_folder() / f"{name}-{hashlib.sha256(key.encode()).hexdigest()[:16]}.npz"
+    if path.exists():
+        try:
+            return _read(path, key)
+        except Exception as error:
+            warnings.warn(f"cached table {path} is damaged ({error}); computing it again", DamagedTableWarning, 2)
+    array, facts = build()
+    _write(path, key, array, facts)
+    return array, facts
+
+
+def _read(path: Path, key: str) -> tuple[NDArray[Any], dict[str, Any]]:
+    with np.load(path, allow_pickle=False) as stored:
+        array, header = stored["array"], json.loads(str(stored["header"]))
+    if header["key"] != key:
+        raise ValueError("it describes something else")
+    if header["sha256"] != digest_of(array):
+        raise ValueError("its digest does not match")
+    return array, header["facts"]
+
+
+def _write(path: Path, key: str, array: NDArray[Any], facts: dict[str, Any]) -> None:
+    header = json.dumps({"key": key, "sha256": digest_of(array), "facts": facts})
+    temporary = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".tmp", delete=False) as file:
+            temporary = Path(file.name)
+            np.savez(file, array=array, header=np.array(header))
+        temporary.replace(path)
+    except OSError:  # nowhere to write: the table is computed again next time
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)

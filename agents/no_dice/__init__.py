@@ -1,0 +1,1 @@
+"""Agents and exact solutions for No Dice."""

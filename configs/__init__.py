@@ -1,0 +1,1 @@
+"""Configurations that ship with the package, one file for each job."""

@@ -1,0 +1,96 @@
+"""The protocol of whoever chooses actions, and how a name becomes such an agent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trialea.envs.dice import FOR_OPPONENT, derive_many
+from trialea.envs.errors import OptionError
+from trialea.envs.game import Game, States
+
+
+@runtime_checkable
+class Agent(Protocol):
+    """Whoever chooses actions in games of one description, many at a time.
+
+    An agent keeps no memory of a game: what it plays follows from the state alone, and from its own seed if it draws
+    random numbers, so the same agent serves any number of games and seats at once.
+    """
+
+    name: str
+
+    def act(self, states: States) -> NDArray[np.int64]:
+        """A legal action, (B,) int64, for the player to move in each of the (B,) `states`; none of them is over."""
+        ...
+
+
+AgentLike = str | Agent
+"""An agent, or what names one: a registered name, or the path of a trained model or run."""
+
+
+def make_agent(agent: AgentLike, game: Game, seed: int = 0) -> Agent:
+    """The agent that `agent` names, or `agent` itself if it is one already.
+
+    Args:
+        agent: an `Agent`, a name registered for the game, or the path of a run folder or model.
+        game: the game that it is to play.
+        seed: what its random choices depend on, apart from the game's own seed.
+
+    Raises:
+        UnknownNameError: no such name, with a list of those that exist for this game and number of players.
+    """
+    if not isinstance(agent, str):
+        return agent
+    made: Agent = import_module("trialea.agents").named_agent(agent, game, seed)
+    return made
+
+
+class Opponents:
+    """Who sits in the other seats.
+
+    Args:
+        who: an agent or name for every other seat; or a sequence of them, one for each other seat in order from the
+            learner's left; or a mapping from agent to weight, from which each seat's player is drawn for each game.
+        game: the game to be played.
+    """
+
+    def __init__(self, who: AgentLike | Sequence[AgentLike] | Mapping[Any, float], game: Game) -> None:
+        self.game = game
+        self.weights: NDArray[np.float64] | None = None
+        if isinstance(who, str) or isinstance(who, Agent):
+            self.agents = [make_agent(who, game)]
+            self._by_seat = np.zeros(game.num_players, np.int64)
+        elif isinstance(who, Mapping):
+            weights = np.array(list(who.values()), float)
+            if not len(weights) or (weights < 0).any() or not weights.sum() > 0:
+                raise OptionError(f"opponents need weights of at least 0 that are not all 0, not {dict(who)!r}")
+            self.agents = [make_agent(name, game, seed) for seed, name in enumerate(who)]
+            self.weights = weights
+        else:
+            if len(who) != game.num_players - 1:
+                raise OptionError(
+                    f"a list of opponents must name one for each other seat: {game.num_players - 1}, not {len(who)}"
+                )
+            self.agents = [make_agent(name, game, seed) for seed, name in enumerate(who)]
+            self._by_seat = np.arange(-1, game.num_players - 1)
+
+    def seat(
+        self, bases: NDArray[np.uint64], episodes: NDArray[np.int64], learners: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """Which agent plays each seat of each game, (G, P); the learner's own entry means nothing."""
+        players = self.game.num_players
+        if self.weights is None:
+            offsets = (np.arange(players) - learners[:, None]) % players
+            return self._by_seat[offsets]
+        edges = np.cumsum(self.weights) / self.weights.sum()
+        drawn = np.empty((len(bases), players), np.int64)
+        draw = np.empty(len(bases), np.uint64)
+        for place in range(players):
+            derive_many(bases, episodes, FOR_OPPONENT, place, draw)
+            drawn[:, place] = np.searchsorted(edges, draw / 2.0**64, side="right")
+        return np.minimum(drawn, len(edges) - 1)

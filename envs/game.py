@@ -1,0 +1,314 @@
+"""What a game is: the state's common fields, the kernels that a game supplies, and `Game`, its generic face.
+
+A game is a folder of this package. Its `rules` module has `Options`, `Tables` and `tables(options)`; its `game`
+module has the record type `STATE` and these compiled functions, where `state` is one record and `tables` the tables:
+
+| kernel | what it does |
+| --- | --- |
+| `begin(state, tables)` | set a blank state up for its first throw |
+| `throw(state, faces, tables)` | take the faces of the dice marked in `state.pending`, and clear the mark |
+| `apply(state, action, tables)` | take a legal action; mark dice in `pending` where a throw follows |
+| `is_legal(state, action, tables)` | whether an action from 0 to A-1 is legal for the mover |
+| `num_legal(state, tables)` | how many actions are legal |
+| `legal(state, k, tables)` | the k-th legal action |
+| `write_mask(state, tables, mask)` | the legal actions of the mover, 0 or 1 for each action |
+| `observe(state, seat, tables, out)` | the state as `seat` sees it, as numbers from 0 to 1 |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, fields
+from importlib import import_module
+from itertools import product
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trialea.envs.errors import IllegalActionError, OptionError
+from trialea.envs.loops import MAX_PLAYERS, Loops, loops_for
+
+Reward = Literal["win", "score"]
+"""What an environment pays.
+
+`"win"`: when a player's game ends, (n s - 1) / (n - 1), where n is the number of players and s the player's share of
+the win (1 for a sole winner, 0 for a loser): +1 to the winner, -1/(n-1) to every other; it sums to zero.
+`"score"`: the change of the player's own score, times the game's scale (see each game's page).
+"""
+
+States = np.recarray[Any, Any]
+"""A batch of game states: an array of records of the game's `STATE` type."""
+
+
+def header(own_fields: Sequence[tuple[Any, ...]]) -> np.dtype[Any]:
+    """The record type of a game's state: the fields that the generic code reads, then the game's own.
+
+    | field | meaning |
+    | --- | --- |
+    | seed | the game's seed, from which every throw follows |
+    | decisions | actions taken so far, by all players |
+    | turns | turns that each seat has completed |
+    | scores | each seat's points |
+    | share | each seat's share of the win, once the game is over |
+    | finished | 1 for each seat whose game has ended |
+    | num_players, mover | seats in play, and the seat to act |
+    | throws | throws made so far in this turn |
+    | pending | the dice that are to be thrown next, a bit for each |
+    | over, truncated | 1 when the game has ended, and when it was cut short |
+    """
+    generic: list[tuple[Any, ...]] = [
+        ("seed", "u8"),
+        ("decisions", "i4"),
+        ("turns", "i4", (MAX_PLAYERS,)),
+        ("scores", "i4", (MAX_PLAYERS,)),
+        ("share", "f4", (MAX_PLAYERS,)),
+        ("finished", "u1", (MAX_PLAYERS,)),
+        ("num_players", "u1"),
+        ("mover", "u1"),
+        ("throws", "u1"),
+        ("pending", "u1"),
+        ("over", "u1"),
+        ("truncated", "u1"),
+    ]
+    return np.dtype([*generic, *own_fields], align=True)
+
+
+class Game:
+    """A game with its options and number of players fixed: the generic face of the compiled kernels.
+
+    Make one with `trialea.make_game(name, num_players, **options)`. A `Game` holds no game in progress: states are
+    arrays of records that are handed to its methods. Two `Game` objects of equal description behave the same.
+
+    Attributes:
+        name: the registered name, such as `"no_dice"`.
+        num_players: how many seats.
+        options: the game's frozen options dataclass.
+        loops: the compiled loops over its kernels.
+        num_actions: size A of the flat action space.
+        observation_size: length D of an observation.
+        score_scale: factor of the reward `"score"`.
+    """
+
+    def __init__(self, name: str, num_players: int, **options: Any) -> None:
+        self._package = import_module(f"trialea.envs.{name}")
+        rules = self._package.rules
+        self.name = name
+        low, high = rules.MIN_PLAYERS, rules.MAX_PLAYERS
+        if not low <= num_players <= high:
+            raise OptionError(f"{name} is for {low} to {high} players, not {num_players!r}")
+        self.num_players = int(num_players)
+        self.options = self._make_options(rules.Options, options)
+        self.num_actions: int = rules.NUM_ACTIONS
+        self.score_scale: float = rules.SCORE_SCALE
+        self.tables = rules.tables(self.options)
+        self.state_dtype: np.dtype[Any] = self._package.game.STATE
+        self._observation_names: list[str] = self._package.observation_names(self)
+        self.observation_size = len(self._observation_names)
+        self.loops: Loops = loops_for(f"trialea.envs.{name}.game")
+        self._blank = self._new_states(1)
+        self._blank.num_players = num_players
+
+    def _make_options(self, kind: Any, given: Mapping[str, Any]) -> Any:
+        known = [field.name for field in fields(kind)]
+        unknown = sorted(set(given) - set(known))
+        if unknown:
+            raise OptionError(f"{self.name} has no option {', '.join(unknown)}; its options are: {', '.join(known)}")
+        return kind(**given)
+
+    def __repr__(self) -> str:
+        settings = "".join(f", {key}={value!r}" for key, value in asdict(self.options).items())
+        return f"Game({self.name!r}, {self.num_players}{settings})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Game) and self.description() == other.description()
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _remake, (self.name, self.num_players, asdict(self.options))
+
+    def description(self) -> dict[str, Any]:
+        """The game as plain data: name, players and options."""
+        return {"game": self.name, "players": self.num_players, "options": asdict(self.options)}
+
+    # States ---------------------------------------------------------------------------------------------------
+
+    def _new_states(self, count: int) -> States:
+        return np.zeros(count, self.state_dtype).view(np.recarray)
+
+    def start(self, seeds: Sequence[int] | NDArray[np.uint64], first_player: int = 0) -> States:
+        """New games, one for each seed, with their first dice thrown.
+
+        Args:
+            seeds: (B,) game seeds, each from 0 to 2^64 - 1.
+            first_player: the seat that begins.
+        """
+        if not 0 <= first_player < self.num_players:
+            raise OptionError(f"first_player must be from 0 to {self.num_players - 1}, not {first_player!r}")
+        states = self._new_states(len(seeds))
+        every = np.arange(len(seeds))
+        firsts = np.full(len(seeds), first_player, np.int64)
+        self.restart(states, every, np.asarray(seeds, np.uint64), firsts)
+        return states
+
+    def restart(
+        self, states: States, index: NDArray[np.int64], seeds: NDArray[np.uint64], firsts: NDArray[np.int64]
+    ) -> None:
+        """Begin new games in place, in the states picked by `index`; all arrays are (G,)."""
+        self.loops.start(states, index, self._blank, seeds, firsts, self.tables)
+
+    def clone(self, states: States, seed: int | None = None) -> States:
+        """A copy of `states`, with the same future throws, or with others if a `seed` is given."""
+        copy = states.copy()
+        if seed is not None:
+            copy.seed = np.arange(len(copy), dtype=np.uint64) + np.uint64(seed)
+        return copy
+
+    def step(
+        self,
+        states: States,
+        actions: Any,
+        index: NDArray[np.int64] | None = None,
+        rewards: NDArray[np.float64] | None = None,
+        reward: Reward = "win",
+    ) -> NDArray[np.float64]:
+        """Take one action in each game, in place, and throw the dice that follow.
+
+        Args:
+            states: (B,) games.
+            actions: (G,) whole numbers, the actions of the players to move.
+            index: (G,) the games that move; all of them if None.
+            rewards: (B, P) array to add rewards to; a new one of zeros if None.
+            reward: what is paid.
+
+        Returns:
+            The (B, P) rewards of every seat.
+
+        Raises:
+            IllegalActionError: an action is not legal where it is played; no game has moved.
+        """
+        if index is None:
+            index = np.arange(len(states))
+        chosen = self.as_actions(actions, len(index))
+        self.check_legal(states, chosen, index)
+        if rewards is None:
+            rewards = np.zeros((len(states), self.num_players))
+        self.loops.advance(states, index, chosen, self.tables, True, self.scale_of(reward), rewards)
+        return rewards
+
+    def scale_of(self, reward: str) -> float:
+        """The factor that the loops take for a kind of reward: 0 stands for `"win"`."""
+        if reward not in get_args(Reward):
+            raise OptionError(f"reward must be one of {', '.join(get_args(Reward))}, not {reward!r}")
+        return self.score_scale if reward == "score" else 0.0
+
+    @staticmethod
+    def as_actions(actions: Any, count: int) -> NDArray[np.int64]:
+        """`actions` as (count,) int64, or `IllegalActionError` where they are not so many whole numbers."""
+        array = np.asarray(actions)
+        if array.dtype.kind not in "iu":
+            raise IllegalActionError(f"actions must be whole numbers, not {array.dtype}")
+        if array.shape != (count,):
+            raise IllegalActionError(f"expected {count} actions, one for each game, got shape {array.shape}")
+        return array.astype(np.int64, copy=False)
+
+    def check_legal(self, states: States, actions: NDArray[np.int64], index: NDArray[np.int64]) -> None:
+        """Raise `IllegalActionError` for the first action that is not legal in its game."""
+        place = self.loops.first_illegal(states, index, actions, self.num_actions, self.tables)
+        if place >= 0:
+            where = f" in game {index[place]}" if len(states) > 1 else ""
+            raise IllegalActionError(self.why_illegal(states[index[place]], int(actions[place])) + where)
+
+    def why_illegal(self, state: Any, action: int) -> str:
+        """What is wrong with playing `action` in `state`, in words."""
+        if not 0 <= action < self.num_actions:
+            return f"action {action} is outside 0..{self.num_actions - 1}"
+        if state.over:
+            return f"action {action}: the game is over"
+        reason: str = self._package.why_illegal(self, state, action)
+        return f"action {action} ({self.action_name(state, action)}) is illegal: {reason}"
+
+    # What players see -----------------------------------------------------------------------------------------
+
+    def observe(self, states: States, seats: NDArray[np.int64] | None = None) -> NDArray[np.float32]:
+        """The (B, D) observations of `seats` (B,), by default of the players to move."""
+        out = np.empty((len(states), self.observation_size), np.float32)
+        self.loops.observe(states, self.movers(states) if seats is None else seats, self.tables, out)
+        return out
+
+    def masks(self, states: States, seats: NDArray[np.int64] | None = None) -> NDArray[np.int8]:
+        """The (B, A) legal actions of `seats` (B,), by default of the players to move; zeros for the others."""
+        out = np.empty((len(states), self.num_actions), np.int8)
+        self.loops.masks(states, self.movers(states) if seats is None else seats, self.tables, out)
+        return out
+
+    @staticmethod
+    def movers(states: States) -> NDArray[np.int64]:
+        """The (B,) seats to move."""
+        movers: NDArray[np.int64] = states.mover.astype(np.int64)
+        return movers
+
+    def observation_names(self) -> list[str]:
+        """The name of every entry of an observation, in order."""
+        return list(self._observation_names)
+
+    def action_name(self, state: Any, action: int) -> str:
+        """What `action` means in `state` (one record), such as `"(5 − 3) ÷ 0 = 0"`."""
+        name: str = self._package.action_name(self, state, int(action))
+        return name
+
+    def text(self, state: Any) -> str:
+        """The state as text for a terminal."""
+        text: str = self._package.render.text(self, state)
+        return text
+
+    def picture(self, state: Any) -> NDArray[np.uint8]:
+        """The state as an RGB picture, (height, width, 3) uint8. Needs the extra `render`."""
+        picture: NDArray[np.uint8] = self._package.render.picture(self, state)
+        return picture
+
+    def require_pictures(self) -> None:
+        """Raise `MissingExtraError` where what `picture` needs is not installed."""
+        self._package.render.require_pictures()
+
+    # Chance ---------------------------------------------------------------------------------------------------
+
+    def choose(self, states: States, actions: Any) -> States:
+        """The states after one action each, before any dice are thrown: chance is still to come.
+
+        Raises:
+            IllegalActionError: as for `step`.
+        """
+        after = states.copy()
+        every = np.arange(len(states))
+        chosen = self.as_actions(actions, len(every))
+        self.check_legal(states, chosen, every)
+        unpaid = np.zeros((len(states), self.num_players))
+        self.loops.advance(after, every, chosen, self.tables, False, 0.0, unpaid)
+        return after
+
+    def chance_outcomes(self, state: Any) -> list[tuple[States, float]]:
+        """Every throw that may follow in a state with dice to be thrown.
+
+        Args:
+            state: one record, as from `choose(...)[0]`.
+
+        Returns:
+            Pairs of the state after the throw (an array of one record) and its probability; a state with no dice
+            to be thrown is its own only outcome. The probabilities sum to 1.
+        """
+        single = np.array([state], self.state_dtype).view(np.recarray)
+        dice = [die for die in range(8) if int(single.pending[0]) >> die & 1]
+        if not dice:
+            return [(single, 1.0)]
+        faces = np.zeros((6 ** len(dice), 8), np.int64)
+        faces[:, dice] = list(product(range(6), repeat=len(dice)))
+        after = np.repeat(single, len(faces)).view(np.recarray)
+        self.loops.throw(after, faces, self.tables)
+        return [(after[i : i + 1], 1.0 / len(faces)) for i in range(len(faces))]
+
+
+def _remake(name: str, num_players: int, options: dict[str, Any]) -> Game:
+    return Game(name, num_players, **options)

@@ -1,0 +1,160 @@
+"""Batches of games as one learner meets them: the others play inside, however many actions their turns take.
+
+The single-agent environment, the vector environment and the training adapter are thin faces of `LearnerGames`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trialea.envs.agent import AgentLike, Opponents
+from trialea.envs.dice import FOR_GAME_SEED, FOR_SEAT, derive_many
+from trialea.envs.errors import IllegalActionError, OptionError
+from trialea.envs.game import Game
+
+Seat = int | Literal["random", "rotate"]
+
+
+def check_seed(seed: Any) -> int:
+    """`seed` as a Python integer from 0 to 2^64 - 1, or an `OptionError`."""
+    if not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**64:
+        raise OptionError(f"a seed must be a whole number from 0 to 2**64 - 1, not {seed!r}")
+    return int(seed)
+
+
+def first_player_of(options: Mapping[str, Any] | None, game: Game) -> int:
+    """The reset option `first_player`, by default 0. Other keys are ignored, as PettingZoo's own tests ask."""
+    first = (options or {}).get("first_player", 0)
+    if not isinstance(first, (int, np.integer)) or not 0 <= first < game.num_players:
+        raise OptionError(f"first_player must be a seat from 0 to {game.num_players - 1}, not {first!r}")
+    return int(first)
+
+
+class LearnerGames:
+    """B games at once, each with one learner's seat and the other seats played by agents.
+
+    Game `i` has a stream of episodes that follows from its seed alone: each episode's dice, the learner's seat and
+    the choice of opponents do not depend on the other games of the batch.
+
+    Args:
+        game: what is played.
+        num_games: B.
+        opponents: see `trialea.envs.agent.Opponents`.
+        seat: the learner's seat: a number; `"random"`, drawn for each episode; or `"rotate"`, the next one for each
+            episode.
+        reward: `"win"` or `"score"`, see `trialea.envs.game.Reward`.
+
+    Attributes:
+        states: the (B,) games.
+        seats: the learner's (B,) seats.
+        agent_of: (B, P), which of `opponents.agents` plays each seat.
+        returns: (B, P), each seat's reward so far in the episode.
+    """
+
+    def __init__(
+        self,
+        game: Game,
+        num_games: int,
+        opponents: AgentLike | Sequence[AgentLike] | Mapping[Any, float],
+        seat: Seat,
+        reward: str,
+    ) -> None:
+        if seat not in ("random", "rotate") and not (
+            isinstance(seat, (int, np.integer)) and 0 <= seat < game.num_players
+        ):
+            raise OptionError(f"seat must be 0 to {game.num_players - 1}, 'random' or 'rotate', not {seat!r}")
+        self.game = game
+        self.seat = seat
+        self.opponents = Opponents(opponents, game)
+        self.score_scale = game.scale_of(reward)
+        self.states = game.start(np.zeros(num_games, np.uint64))
+        self.seats = np.zeros(num_games, np.int64)
+        self.agent_of = np.zeros((num_games, game.num_players), np.int64)
+        self.returns = np.zeros((num_games, game.num_players))
+        self._bases = np.zeros(num_games, np.uint64)
+        self._episodes = np.zeros(num_games, np.int64)
+        self._every = np.arange(num_games)
+        self._waiting = np.zeros(num_games, np.int64)
+        self._waiting_agents = np.zeros(num_games, np.int64)
+
+    def seed(self, seeds: Sequence[int], index: NDArray[np.int64] | None = None) -> None:
+        """Give the picked games (all by default) new seeds; their next episode is their first."""
+        picked = self._every if index is None else index
+        self._bases[picked] = np.array([check_seed(seed) for seed in seeds], np.uint64)
+        self._episodes[picked] = 0
+
+    def start(self, index: NDArray[np.int64] | None = None, first_player: int = 0) -> None:
+        """Begin the next episode of the picked games (all by default), up to the learner's first decision."""
+        picked = self._every if index is None else index
+        bases, episodes = self._bases[picked], self._episodes[picked]
+        seeds = np.empty(len(picked), np.uint64)
+        derive_many(bases, episodes, FOR_GAME_SEED, 0, seeds)
+        self.seats[picked] = seats = self._draw_seats(bases, episodes)
+        self.agent_of[picked] = self.opponents.seat(bases, episodes, seats)
+        self.game.restart(self.states, picked, seeds, np.full(len(picked), first_player, np.int64))
+        self.returns[picked] = 0.0
+        self._episodes[picked] += 1
+        self._play_others()
+
+    def _draw_seats(self, bases: NDArray[np.uint64], episodes: NDArray[np.int64]) -> NDArray[np.int64]:
+        players = self.game.num_players
+        if self.seat == "rotate":
+            return ((bases % np.uint64(players)).astype(np.int64) + episodes) % players
+        if self.seat == "random":
+            draws = np.empty(len(bases), np.uint64)
+            derive_many(bases, episodes, FOR_SEAT, 0, draws)
+            return (draws >> np.uint64(32)).astype(np.int64) * players >> 32
+        return np.full(len(bases), int(self.seat))
+
+    def step(
+        self, actions: Any, index: NDArray[np.int64] | None = None
+    ) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]]:
+        """Take the learner's actions in the picked games (all by default), and play on to its next decisions.
+
+        Returns:
+            The learner's reward since its last decision, and whether its game has terminated or been truncated, each
+            (B,) over all games. Games that have ended stay as they are until `start`.
+
+        Raises:
+            IllegalActionError: an action is not legal where it is played; no game has moved.
+        """
+        picked = self._every if index is None else index
+        states, seats = self.states[picked], self.seats[picked]
+        if (states.finished[np.arange(len(picked)), seats] != 0).any():
+            raise IllegalActionError("a game of the batch has ended for the learner: reset it first")
+        before = self.returns[self._every, self.seats]
+        self.game.step(self.states, actions, picked, self.returns, self._reward_kind())
+        self._play_others()
+        rewards = self.returns[self._every, self.seats] - before
+        ended = self.states.finished[self._every, self.seats] != 0
+        truncated = ended & (self.states.truncated != 0)
+        return rewards, ended & ~truncated, truncated
+
+    def _reward_kind(self) -> Literal["win", "score"]:
+        return "score" if self.score_scale else "win"
+
+    def _play_others(self) -> None:
+        """Let the other seats act until every game has come to its learner's decision, or to the end for it."""
+        game, loops = self.game, self.game.loops
+        while True:
+            count = loops.waiting(self.states, self.seats, self.agent_of, self._waiting, self._waiting_agents)
+            if not count:
+                return
+            index, agents = self._waiting[:count], self._waiting_agents[:count]
+            for number, agent in enumerate(self.opponents.agents):
+                mine = index[agents == number] if len(self.opponents.agents) > 1 else index
+                if len(mine):
+                    actions = agent.act(self.states[mine])
+                    game.step(self.states, actions, mine, self.returns, self._reward_kind())
+
+    def observe(self) -> NDArray[np.float32]:
+        """What the learner sees, (B, D)."""
+        return self.game.observe(self.states, self.seats)
+
+    def masks(self) -> NDArray[np.int8]:
+        """The learner's legal actions, (B, A); all zero where its game has ended."""
+        return self.game.masks(self.states, self.seats)

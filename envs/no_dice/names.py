@@ -1,0 +1,90 @@
+"""No Dice in words: what actions and the entries of an observation are called, and why an action is refused."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from trialea.envs.no_dice.rules import (
+    ADD_UP,
+    EXPRESSIONS,
+    FACES,
+    ILLEGAL,
+    NUM_DICE,
+    NUM_REROLLS,
+    face_value,
+    outcome_index,
+)
+
+if TYPE_CHECKING:
+    from trialea.envs.game import Game
+
+
+def rerolled_dice(action: int) -> list[int]:
+    """The dice that a rethrow action throws again."""
+    return [die for die in range(NUM_DICE) if (action + 1) >> die & 1]
+
+
+def symbols(state: Any) -> list[int | str]:
+    """The faces of the five dice on the table."""
+    return [FACES[die][state.dice[die]] for die in range(NUM_DICE)]
+
+
+def _formula(shown: list[int | str], action: int) -> str:
+    """An expression action as it reads, without its result."""
+    expression = EXPRESSIONS[action - NUM_REROLLS]
+    words = [str(shown[die]) for die in expression.dice]
+    if expression.bracket == "left":
+        words[0], words[2] = f"({words[0]}", f"{words[2]})"
+    elif expression.bracket == "right":
+        words[2], words[4] = f"({words[2]}", f"{words[4]})"
+    return " ".join(words)
+
+
+def action_name(game: Game, state: Any, action: int) -> str:
+    """`"reroll dice 0, 3"`, `"(5 − 3) ÷ 0 = 0"`, `"5 − 4 = 1, and 2 + 3 left over: 6"` or `"add up the faces: 17"`."""
+    if action < NUM_REROLLS:
+        return "reroll dice " + ", ".join(map(str, rerolled_dice(action)))
+    shown = symbols(state)
+    if action == ADD_UP:
+        return f"add up the faces: {sum(face_value(face) for face in shown)}"
+    formula = _formula(shown, action)
+    score = int(game.tables.scores[outcome_index(state.dice), action - NUM_REROLLS])
+    if score == ILLEGAL:
+        return formula
+    left_over = [face_value(shown[die]) for die in range(NUM_DICE) if die not in EXPRESSIONS[action - NUM_REROLLS].dice]
+    if not left_over:
+        return f"{formula} = {score}"
+    return f"{formula} = {score - sum(left_over)}, and {' + '.join(map(str, left_over))} left over: {score}"
+
+
+def why_illegal(game: Game, state: Any, action: int) -> str:
+    """Why the rules refuse `action` in `state`, for an action in range that they do refuse."""
+    if action < NUM_REROLLS:
+        return f"all {game.options.throws} throws of this turn are made"
+    if action == ADD_UP:
+        if state.throws < game.options.throws:
+            return "the faces are added up only after the last throw"
+        return "an expression can be made, so one must be"
+    expression = EXPRESSIONS[action - NUM_REROLLS]
+    shown = symbols(state)
+    for position, die in enumerate(expression.dice):
+        wanted = "an operator" if position % 2 else "a number"
+        if isinstance(shown[die], str) != bool(position % 2):
+            return f"die {die} shows {shown[die]}, where {wanted} is needed"
+    if game.options.intermediates == "natural":
+        return "its result and its bracket must be whole numbers of at least 0"
+    return "its result must be a whole number of at least 0"
+
+
+def observation_names(game: Game) -> list[str]:
+    """The name of every entry of the observation, in order."""
+    names = [f"die {die} shows {FACES[die][face]} (face {face})" for die in range(NUM_DICE) for face in range(6)]
+    names += [f"throws left: {left}" for left in range(game.options.throws)]
+    for offset in range(game.num_players):
+        whose = "observer" if offset == 0 else f"player {offset} to the observer's left"
+        names += [f"{whose}: total / target", f"{whose}: still in", f"{whose}: to move"]
+    for expression in EXPRESSIONS:
+        dice = "".join(map(str, expression.dice))
+        bracket = f", {expression.bracket} bracket" if expression.bracket else ""
+        names.append(f"worth of the expression of dice {dice}{bracket}")
+    return [*names, "worth of adding up the faces", "worth of the best of these"]

@@ -1,0 +1,235 @@
+"""The rules of No Dice (*Dadorik ez!*): dice, expressions and scores, as data and pure functions.
+
+Everything here is computed once for each reading of the rules and put into the tables that the compiled
+kernels read. Nothing here knows about turns, players or environments.
+
+Actions, 140 of them:
+
+| index | action |
+| --- | --- |
+| 0 to 30 | throw again the dice whose bits are set in `action + 1` (bit `d` is die `d`) |
+| 31 to 66 | stop with a three-dice expression: number, operator, number, in this order |
+| 67 to 138 | stop with a five-dice expression: number, operator, number, operator, number, and its bracket |
+| 139 | add up the faces, after the last throw, where no expression exists |
+
+Dice 0 and 1 carry no operators, so no action uses them as one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from itertools import permutations, product
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from trialea.envs.errors import OptionError
+
+NUM_DICE = 5
+NUM_OUTCOMES = 6**NUM_DICE
+MIN_PLAYERS, MAX_PLAYERS = 2, 8
+MIN_TARGET, MAX_TARGET = 1, 1000
+MAX_THROWS = 5
+
+# The five dice. Numbers stand for themselves, operators for their sign.
+FACES: tuple[tuple[int | str, ...], ...] = (
+    (1, 2, 3, 5, 4, 6),
+    (0, 2, 1, 3, 4, 5),
+    (2, "−", 3, "÷", 4, 5),
+    (1, "÷", 6, "÷", "×", "×"),
+    (3, "−", 4, "−", "+", "+"),
+)
+OPERATOR_FACE_VALUE = 2
+ILLEGAL = 255
+SCORE_SCALE = -0.1  # of the reward "score": points are bad
+
+NUM_REROLLS = 2**NUM_DICE - 1
+
+
+class Expression(NamedTuple):
+    """Which dice form an expression, in reading order (numbers at even places, operators at odd ones).
+
+    `bracket` says which operator of a five-dice expression is worked out first: "left", "right", or "" for a
+    three-dice expression.
+    """
+
+    dice: tuple[int, ...]
+    bracket: Literal["", "left", "right"]
+
+
+def _all_expressions() -> tuple[Expression, ...]:
+    operator_dice = [d for d in range(NUM_DICE) if any(isinstance(face, str) for face in FACES[d])]
+    three = [
+        Expression(dice, "")
+        for dice in permutations(range(NUM_DICE), 3)
+        if dice[1] in operator_dice
+    ]
+    five = [
+        Expression(dice, bracket)
+        for dice in permutations(range(NUM_DICE), 5)
+        if dice[1] in operator_dice and dice[3] in operator_dice
+        for bracket in ("left", "right")
+    ]
+    return (*three, *five)
+
+
+EXPRESSIONS = _all_expressions()
+ADD_UP = NUM_REROLLS + len(EXPRESSIONS)
+NUM_ACTIONS = ADD_UP + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a table may agree on before a game of No Dice.
+
+    Attributes:
+        target: total at which a player is out, from 1 to 1000. The source says 30 "or what the table agrees".
+        throws: the most throws in a turn, from 1 to 5. The source says 3.
+        intermediates: `"any"` lets the inside of a bracket be a fraction or negative as long as the result is a
+            whole number of at least 0; `"natural"` asks that of the inside as well. A reading: the source is silent.
+    """
+
+    target: int = 30
+    throws: int = 3
+    intermediates: Literal["any", "natural"] = "any"
+
+    def __post_init__(self) -> None:
+        if not MIN_TARGET <= self.target <= MAX_TARGET:
+            raise OptionError(f"target must be from {MIN_TARGET} to {MAX_TARGET}, not {self.target!r}")
+        if not 1 <= self.throws <= MAX_THROWS:
+            raise OptionError(f"throws must be from 1 to {MAX_THROWS}, not {self.throws!r}")
+        if self.intermediates not in ("any", "natural"):
+            raise OptionError(f"intermediates must be 'any' or 'natural', not {self.intermediates!r}")
+
+
+class Tables(NamedTuple):
+    """What the kernels look up. `outcome` below is the base-six number of a throw, die 0 its lowest digit.
+
+    Attributes:
+        scores: uint8 (7776, 109): the score of each expression, then of adding up; 255 where it is not allowed.
+        first: int32 (7777,): where each outcome's expressions begin in `choices`.
+        choices: uint8: the allowed expressions of every outcome, as indices into EXPRESSIONS, outcome by outcome.
+        worth: float32 (7776, 110): what an observation shows of each score, 1 / (1 + score), and 0 where it is not
+            allowed; then the best of them.
+        target: the total at which a player is out.
+        throw_limit: the most throws in a turn.
+        per_point: float32, 1 / target.
+    """
+
+    scores: Any
+    first: Any
+    choices: Any
+    worth: Any
+    target: int
+    throw_limit: int
+    per_point: Any
+
+
+def outcome_index(faces: Any) -> int:
+    """The base-six number of a throw of five dice, given their face indexes (each 0 to 5)."""
+    return sum(int(face) * 6**die for die, face in enumerate(faces))
+
+
+def outcome_faces(outcome: int) -> tuple[int, ...]:
+    """The face indexes of the five dice in the throw numbered `outcome`."""
+    return tuple(outcome // 6**die % 6 for die in range(NUM_DICE))
+
+
+def _work_out(operator: str, left: Fraction, right: Fraction) -> Fraction:
+    if operator == "+":
+        return left + right
+    if operator == "−":
+        return left - right
+    if operator == "×":
+        return left * right
+    return left / right if right else Fraction(0)
+
+
+def _is_natural(value: Fraction) -> bool:
+    return value >= 0 and value.denominator == 1
+
+
+@cache
+def evaluate(symbols: tuple[int | str, ...], bracket: str, natural_inside: bool) -> int | None:
+    """The result of an expression, or None where the rules do not count it.
+
+    Args:
+        symbols: three or five faces in reading order, numbers at even places and operators at odd ones.
+        bracket: "left" or "right" for five faces, "" for three.
+        natural_inside: whether the bracket's inside must itself be a whole number of at least 0.
+    """
+    values = [Fraction(symbol) for symbol in symbols[0::2] if isinstance(symbol, int)]
+    operators = [symbol for symbol in symbols[1::2] if isinstance(symbol, str)]
+    if bracket == "left":
+        inside = _work_out(operators[0], values[0], values[1])
+        result = _work_out(operators[1], inside, values[2])
+    elif bracket == "right":
+        inside = _work_out(operators[1], values[1], values[2])
+        result = _work_out(operators[0], values[0], inside)
+    else:
+        inside = result = _work_out(operators[0], values[0], values[1])
+    if not _is_natural(result) or (natural_inside and not _is_natural(inside)):
+        return None
+    return int(result)
+
+
+def face_value(face: int | str) -> int:
+    """What a die counts when it is left over: a number its value, an operator 2."""
+    return face if isinstance(face, int) else OPERATOR_FACE_VALUE
+
+
+def _expression_column(expression: Expression, natural_inside: bool) -> np.ndarray:
+    """The score of one expression for each of the 7776 throws, 255 where it is not allowed.
+
+    Only the faces of the dice in the expression decide its result, so each combination of those is worked out
+    once and spread over the throws of the left-over dice, whose face values are added.
+    """
+    column = np.full((6,) * NUM_DICE, ILLEGAL, np.int64)  # axes: die 4 first, so that C order is outcome order
+    left_over = [die for die in range(NUM_DICE) if die not in expression.dice]
+    fitting = [
+        [face for face in range(6) if isinstance(FACES[die][face], int) == (position % 2 == 0)]
+        for position, die in enumerate(expression.dice)
+    ]
+    for faces in product(*fitting):
+        symbols = tuple(FACES[die][face] for die, face in zip(expression.dice, faces, strict=True))
+        result = evaluate(symbols, expression.bracket, natural_inside)
+        if result is None:
+            continue
+        place: list[Any] = [slice(None)] * NUM_DICE
+        for die, face in zip(expression.dice, faces, strict=True):
+            place[NUM_DICE - 1 - die] = face
+        score: Any = result
+        for die in reversed(left_over):  # the axes that remain, in order
+            values = np.array([face_value(face) for face in FACES[die]])
+            score = np.add.outer(score, values)
+        column[tuple(place)] = score
+    return column.reshape(-1)
+
+
+@cache
+def _score_tables(intermediates: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    natural_inside = intermediates == "natural"
+    columns = [_expression_column(expression, natural_inside) for expression in EXPRESSIONS]
+    scores = np.stack([*columns, np.full(NUM_OUTCOMES, ILLEGAL)], axis=1)
+    add_up = np.zeros(1, np.int64)
+    for die in reversed(range(NUM_DICE)):
+        add_up = np.add.outer(add_up, [face_value(face) for face in FACES[die]])
+    stuck = (scores == ILLEGAL).all(axis=1)
+    scores[stuck, -1] = add_up.reshape(-1)[stuck]
+    allowed = scores[:, :-1] != ILLEGAL
+    first = np.zeros(NUM_OUTCOMES + 1, np.int32)
+    np.cumsum(allowed.sum(axis=1), out=first[1:])
+    choices = np.nonzero(allowed)[1].astype(np.uint8)
+    worth = np.where(scores == ILLEGAL, 0.0, 1.0 / (1.0 + scores)).astype(np.float32)
+    worth = np.concatenate([worth, worth.max(axis=1, keepdims=True)], axis=1)
+    tables = (scores.astype(np.uint8), first, choices, worth)
+    for table in tables:
+        table.setflags(write=False)
+    return tables
+
+
+def tables(options: Options) -> Tables:
+    """The tables for one set of options (the arrays are shared between calls and read-only)."""
+    return Tables(*_score_tables(options.intermediates), options.target, options.throws, np.float32(1 / options.target))

@@ -1,0 +1,101 @@
+"""The table of games, and the registration of their environments with Gymnasium and PettingZoo."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from trialea.envs.errors import UnknownNameError
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What the library knows of a game without importing it.
+
+    Attributes:
+        name: the game's name and the folder of `trialea.envs` that holds it.
+        title: the name of its Gymnasium environment, without namespace and version.
+        summary: one line for lists.
+        agents: `"module:class"` of each agent that it offers by name; each is made as `class(game, seed)`.
+        solver: the module whose `solve(game, ...)` computes its exact values.
+    """
+
+    name: str
+    title: str
+    summary: str
+    agents: Mapping[str, str]
+    solver: str
+
+    @property
+    def gym_id(self) -> str:
+        """The id for `gymnasium.make`."""
+        return f"trialea/{self.title}-v0"
+
+    @property
+    def pettingzoo_id(self) -> str:
+        """The id for `pettingzoo.make("aec", …)`."""
+        return f"trialea/{self.name}-v0"
+
+    @property
+    def aec_module(self) -> str:
+        """The module with the PettingZoo constructors."""
+        return f"trialea.envs.{self.name}_v0"
+
+
+_COMMON_AGENTS = {"random": "trialea.agents.random:RandomAgent", "human": "trialea.agents.human:HumanAgent"}
+
+GAMES: dict[str, Entry] = {
+    entry.name: entry
+    for entry in (
+        Entry(
+            name="no_dice",
+            title="NoDice",
+            summary="five odd dice; make an expression as near to zero as you can; at 30 points you are out",
+            agents={
+                **_COMMON_AGENTS,
+                "greedy": "trialea.agents.no_dice.greedy:GreedyAgent",
+                "solver": "trialea.agents.no_dice.solver:SolverAgent",
+            },
+            solver="trialea.agents.no_dice.solver",
+        ),
+    )
+}
+
+
+def entry_of(name: str) -> Entry:
+    """The entry of the game called `name`.
+
+    Raises:
+        UnknownNameError: no such game, with a list of those that exist.
+    """
+    try:
+        return GAMES[name]
+    except KeyError:
+        raise UnknownNameError(f"no game is called {name!r}; there are: {', '.join(GAMES)}") from None
+
+
+def register_all() -> None:
+    """Register every game with Gymnasium, and with PettingZoo where it has a registry; again does nothing."""
+    import gymnasium
+
+    for entry in GAMES.values():
+        if entry.gym_id not in gymnasium.registry:
+            gymnasium.register(
+                entry.gym_id,
+                entry_point="trialea.envs.single:SingleAgentEnv",
+                vector_entry_point="trialea.envs.vector:BatchedEnv",
+                kwargs={"game": entry.name},
+            )
+    _register_with_pettingzoo()
+
+
+def _register_with_pettingzoo() -> None:
+    try:
+        from pettingzoo.env_registry import registration
+    except ImportError:  # before PettingZoo 1.27 there was no registry
+        return
+    table: dict[str, Any] = registration.aec_registry
+    for entry in GAMES.values():
+        if entry.pettingzoo_id not in table:
+            registration.register("aec", entry.pettingzoo_id, entry_point=f"{entry.aec_module}:env")

@@ -1,0 +1,132 @@
+"""The generic single-agent Gymnasium environment: the learner's seat alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from trialea.envs.agent import AgentLike
+from trialea.envs.errors import IllegalActionError, NotResetError
+from trialea.envs.game import Game
+from trialea.envs.learner import LearnerGames, Seat, first_player_of
+from trialea.envs.spaces import LegalDiscrete, observation_box
+from trialea.envs.window import RENDER_MODES, Renderer
+
+
+class SingleAgentEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
+    """One learner in one game; the other seats are played inside.
+
+    **Observation.** `Box(0, 1, (D,), float32)`, the game as the learner sees it; each game's page has the index table,
+    `env.unwrapped.game.observation_names()` gives it in code.
+
+    **Action.** `Discrete(A)`, of which `action_masks()` (A,) int8 and `info["action_mask"]` say what is legal. Its
+    `sample()` draws legal actions alone. An illegal action raises `IllegalActionError` and changes nothing.
+
+    **Reward.** The learner's own, all that it got since its last decision: see `trialea.envs.game.Reward`.
+
+    **End.** The episode terminates when the learner's game ends: it has won, or it is out, even if the others play on.
+
+    **Reset.** `reset(seed=s)` begins a stream of episodes; `reset()` goes on with it. The option `first_player` says
+    which seat begins; other keys are ignored.
+
+    Args:
+        game: registered name of the game.
+        num_players: how many seats.
+        opponents: agents or names for the other seats, see `trialea.envs.agent.Opponents`.
+        seat: the learner's seat, `"random"` or `"rotate"`.
+        reward: `"win"` or `"score"`.
+        render_mode: `"ansi"`, `"rgb_array"` or `"human"`.
+        **options: the game's options.
+
+    Version history: v0, first release.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": 4}  # noqa: RUF012
+
+    def __init__(
+        self,
+        game: str,
+        num_players: int = 2,
+        opponents: AgentLike | Sequence[AgentLike] | Mapping[Any, float] = "random",
+        seat: Seat = "random",
+        reward: str = "win",
+        render_mode: str | None = None,
+        **options: Any,
+    ) -> None:
+        self.game = Game(game, num_players, **options)
+        self.render_mode = render_mode
+        self._renderer = Renderer(self.game, render_mode, fps=self.metadata["render_fps"])
+        self._games = LearnerGames(self.game, 1, opponents, seat, reward)
+        self._started = False
+        self.observation_space = observation_box(self.game)
+        self.action_space: spaces.Discrete = LegalDiscrete(self.game.num_actions, self.action_masks)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        generator = self.action_space._np_random
+        self.action_space = LegalDiscrete(self.game.num_actions, self.action_masks)
+        self.action_space._np_random = generator
+
+    @property
+    def seat(self) -> int:
+        """The learner's seat in this episode."""
+        return int(self._games.seats[0])
+
+    @property
+    def state(self) -> Any:
+        """The game's state, one record; it is the environment's own, so read it and leave it as it is."""
+        return self._games.states[0]
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[NDArray[np.float32], dict[str, Any]]:
+        first_player = first_player_of(options, self.game)
+        super().reset(seed=seed)
+        if seed is not None:
+            self._games.seed([seed])
+        elif not self._started:
+            self._games.seed([int(self.np_random.integers(2**63))])
+        self._games.start(first_player=first_player)
+        self._started = True
+        return self._outcome()
+
+    def step(
+        self, action: Any
+    ) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
+        if not self._started:
+            raise NotResetError("call reset() before step()")
+        if np.ndim(action) != 0:
+            raise IllegalActionError(f"an action is one whole number, not {action!r}")
+        rewards, terminated, truncated = self._games.step(np.reshape(action, 1))
+        observation, info = self._outcome()
+        return observation, float(rewards[0]), bool(terminated[0]), bool(truncated[0]), info
+
+    def _outcome(self) -> tuple[NDArray[np.float32], dict[str, Any]]:
+        self._renderer.after_change(self.state)
+        return self._games.observe()[0], {"action_mask": self.action_masks()}
+
+    def action_masks(self) -> NDArray[np.int8]:
+        """The learner's legal actions, (A,) int8; all zero once its game has ended."""
+        return self._games.masks()[0]
+
+    def clone(self, seed: int | None = None) -> SingleAgentEnv:
+        """A copy of the environment in mid-game, with the same future throws, or with others if a `seed` is given."""
+        from copy import deepcopy
+
+        copy = deepcopy(self)
+        if seed is not None:
+            copy._games.states = self.game.clone(copy._games.states, seed)
+        return copy
+
+    def render(self) -> Any:
+        if not self._started:
+            raise NotResetError("call reset() before render()")
+        return self._renderer.render(self.state)
+
+    def close(self) -> None:
+        self._renderer.close()

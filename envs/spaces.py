@@ -1,0 +1,37 @@
+"""Spaces that the environments share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from trialea.envs.game import Game
+
+
+def observation_box(game: Game) -> spaces.Box:
+    """The space of a game's observation vectors: (D,) float32 from 0 to 1."""
+    return spaces.Box(0.0, 1.0, (game.observation_size,), np.float32)
+
+
+class LegalDiscrete(spaces.Discrete):
+    """A `Discrete` whose `sample()` without a mask draws from the actions that are legal now.
+
+    It keeps the usual first lines of a Gymnasium program, `env.step(env.action_space.sample())`, legal. Pickled or
+    copied it becomes a plain `Discrete`, so that models saved with it hold no environment.
+    """
+
+    def __init__(self, n: int, legal: Callable[[], NDArray[np.int8]]) -> None:
+        self._legal = legal
+        super().__init__(n)
+
+    def sample(self, mask: Any = None, probability: Any = None) -> np.int64:
+        if mask is None and probability is None:
+            mask = self._legal()
+        return super().sample(mask, probability)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return spaces.Discrete, (self.n,)

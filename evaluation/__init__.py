@@ -1,0 +1,1 @@
+"""Matches, regret and reports."""

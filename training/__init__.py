@@ -1,0 +1,1 @@
+"""Training with stable-baselines3 on the batched engine."""

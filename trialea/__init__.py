@@ -1,0 +1,65 @@
+"""Dice games as reinforcement-learning environments, with the exact solution to measure agents against.
+
+Importing this package registers every environment with Gymnasium and PettingZoo, and does nothing else: numba, torch
+and the rest are loaded when something that needs them is first used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from trialea.envs.errors import (
+    IllegalActionError,
+    MissingExtraError,
+    NotResetError,
+    OptionError,
+    TrialeaError,
+    UnknownNameError,
+)
+from trialea.envs.registry import GAMES, entry_of, register_all
+
+if TYPE_CHECKING:
+    from trialea.envs.agent import Agent, make_agent
+    from trialea.envs.game import Game
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "GAMES",
+    "Agent",
+    "Game",
+    "IllegalActionError",
+    "MissingExtraError",
+    "NotResetError",
+    "OptionError",
+    "TrialeaError",
+    "UnknownNameError",
+    "make_agent",
+    "make_game",
+]
+
+register_all()
+
+
+def make_game(name: str, num_players: int = 2, **options: Any) -> Game:
+    """The game called `name` with its players and options fixed: the face of the compiled kernels.
+
+    Raises:
+        UnknownNameError: no such game.
+        OptionError: an unknown option, or a value outside its range.
+    """
+    from trialea.envs.game import Game
+
+    return Game(entry_of(name).name, num_players, **options)
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("Agent", "make_agent"):
+        from trialea.envs import agent
+
+        return getattr(agent, name)
+    if name == "Game":
+        from trialea.envs.game import Game
+
+        return Game
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
