@@ -71,7 +71,10 @@ def header(own_fields: Sequence[tuple[Any, ...]]) -> np.dtype[Any]:
         ("over", "u1"),
         ("truncated", "u1"),
     ]
-    return np.dtype([*generic, *own_fields], align=True)
+    # Copies leave out the bytes between fields, so there are none: every byte of a state is one of its fields'.
+    fields = sorted([*generic, *own_fields], key=lambda field: -np.dtype(field[1]).alignment)
+    spare = np.dtype(fields, align=True).itemsize - np.dtype(fields).itemsize
+    return np.dtype([*fields, *([("spare", "u1", (spare,))] if spare else [])], align=True)
 
 
 class Game:
@@ -172,7 +175,7 @@ class Game:
         actions: Any,
         index: NDArray[np.int64] | None = None,
         rewards: NDArray[np.float64] | None = None,
-        reward: Reward = "win",
+        reward: str = "win",
     ) -> NDArray[np.float64]:
         """Take one action in each game, in place, and throw the dice that follow.
 
@@ -181,7 +184,7 @@ class Game:
             actions: (G,) whole numbers, the actions of the players to move.
             index: (G,) the games that move; all of them if None.
             rewards: (B, P) array to add rewards to; a new one of zeros if None.
-            reward: what is paid.
+            reward: what is paid, a `Reward`.
 
         Returns:
             The (B, P) rewards of every seat.

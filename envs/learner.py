@@ -16,6 +16,8 @@ from trialea.envs.dice import FOR_GAME_SEED, FOR_SEAT, derive_many
 from trialea.envs.errors import IllegalActionError, OptionError
 from trialea.envs.game import Game
 
+_STATE = ("states", "seats", "agent_of", "returns", "_bases", "_episodes")  # what changes as games are played
+
 Seat = int | Literal["random", "rotate"]
 
 
@@ -70,7 +72,7 @@ class LearnerGames:
         self.game = game
         self.seat = seat
         self.opponents = Opponents(opponents, game)
-        self.score_scale = game.scale_of(reward)
+        self.set_reward(reward)
         self.states = game.start(np.zeros(num_games, np.uint64))
         self.seats = np.zeros(num_games, np.int64)
         self.agent_of = np.zeros((num_games, game.num_players), np.int64)
@@ -88,8 +90,18 @@ class LearnerGames:
         self._episodes[picked] = 0
 
     def start(self, index: NDArray[np.int64] | None = None, first_player: int = 0) -> None:
-        """Begin the next episode of the picked games (all by default), up to the learner's first decision."""
+        """Begin the next episode of the picked games (all by default), up to the learner's first decision.
+
+        A game that the others end before the learner has decided anything is no episode: the next one is begun.
+        """
         picked = self._every if index is None else index
+        while len(picked):
+            self._begin(picked, first_player)
+            self._play_others()
+            picked = picked[self.states.finished[picked, self.seats[picked]] != 0]
+
+    def _begin(self, picked: NDArray[np.int64], first_player: int) -> None:
+        """Set the picked games up for their next episode, and throw the first dice."""
         bases, episodes = self._bases[picked], self._episodes[picked]
         seeds = np.empty(len(picked), np.uint64)
         derive_many(bases, episodes, FOR_GAME_SEED, 0, seeds)
@@ -98,7 +110,6 @@ class LearnerGames:
         self.game.restart(self.states, picked, seeds, np.full(len(picked), first_player, np.int64))
         self.returns[picked] = 0.0
         self._episodes[picked] += 1
-        self._play_others()
 
     def _draw_seats(self, bases: NDArray[np.uint64], episodes: NDArray[np.int64]) -> NDArray[np.int64]:
         players = self.game.num_players
@@ -127,15 +138,26 @@ class LearnerGames:
         if (states.finished[np.arange(len(picked)), seats] != 0).any():
             raise IllegalActionError("a game of the batch has ended for the learner: reset it first")
         before = self.returns[self._every, self.seats]
-        self.game.step(self.states, actions, picked, self.returns, self._reward_kind())
+        self.game.step(self.states, actions, picked, self.returns, self.reward)
         self._play_others()
         rewards = self.returns[self._every, self.seats] - before
         ended = self.states.finished[self._every, self.seats] != 0
         truncated = ended & (self.states.truncated != 0)
         return rewards, ended & ~truncated, truncated
 
-    def _reward_kind(self) -> Literal["win", "score"]:
-        return "score" if self.score_scale else "win"
+    def set_reward(self, reward: str) -> None:
+        """Pay this kind of reward from now on."""
+        self.game.scale_of(reward)
+        self.reward = reward
+
+    def snapshot(self) -> dict[str, NDArray[Any]]:
+        """Everything that decides how the games go on, as arrays."""
+        return {name: np.array(getattr(self, name)) for name in _STATE}
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Put the games back where `snapshot` found them; the batch must be as large."""
+        for name in _STATE:
+            getattr(self, name)[...] = arrays[name]
 
     def _play_others(self) -> None:
         """Let the other seats act until every game has come to its learner's decision, or to the end for it."""
@@ -149,7 +171,12 @@ class LearnerGames:
                 mine = index[agents == number] if len(self.opponents.agents) > 1 else index
                 if len(mine):
                     actions = agent.act(self.states[mine])
-                    game.step(self.states, actions, mine, self.returns, self._reward_kind())
+                    game.step(self.states, actions, mine, self.returns, self.reward)
+
+    def own_turns(self) -> NDArray[np.int32]:
+        """How many turns the learner has completed in each game, (B,)."""
+        turns: NDArray[np.int32] = self.states.turns[self._every, self.seats]
+        return turns
 
     def observe(self) -> NDArray[np.float32]:
         """What the learner sees, (B, D)."""

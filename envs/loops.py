@@ -33,18 +33,16 @@ class Loops(NamedTuple):
     masks: Callable[..., None]
     observe_one: Callable[..., None]
     random_actions: Callable[..., None]
+    uniforms: Callable[..., None]
     count_legal: Callable[..., None]
     waiting: Callable[..., int]
     play_randomly: Callable[..., int]
 
 
 @kernel
-def _random_index(agent_seed: Any, state: Any, n: Any) -> Any:
-    """A number in [0, n) for the state's next decision, the same whenever this agent meets this decision."""
-    draw = philox(
-        agent_seed, state.seed, np.uint64(state.seed) >> np.uint64(32), state.decisions, FOR_AGENT
-    )
-    return below(draw, n)
+def _agent_draw(agent_seed: Any, state: Any) -> Any:
+    """64 random bits for the state's next decision, the same whenever this agent meets this decision."""
+    return philox(agent_seed, state.seed, np.uint64(state.seed) >> np.uint64(32), state.decisions, FOR_AGENT)
 
 
 @kernel
@@ -181,7 +179,13 @@ def loops_for(module_name: str) -> Loops:
         """A uniformly random legal action for each state."""
         for i in range(len(states)):
             n = game.num_legal(states[i], tables)
-            out[i] = game.legal(states[i], _random_index(agent_seed, states[i], n), tables)
+            out[i] = game.legal(states[i], below(_agent_draw(agent_seed, states[i]), n), tables)
+
+    @entry
+    def uniforms(states: Any, agent_seed: Any, out: Any) -> None:
+        """A number from 0 up to 1 for each state's next decision, for agents that draw their own way."""
+        for i in range(len(states)):
+            out[i] = np.float64(_agent_draw(agent_seed, states[i]) >> np.uint64(11)) * 2.0**-53
 
     @entry
     def count_legal(states: Any, tables: Any, out: Any) -> None:
@@ -220,7 +224,7 @@ def loops_for(module_name: str) -> Loops:
             for i in range(len(states)):
                 state = states[i]
                 n = game.num_legal(state, tables)
-                action = game.legal(state, _random_index(agent_seed, state, n), tables)
+                action = game.legal(state, below(_agent_draw(agent_seed, state), n), tables)
                 game.apply(state, action, tables)
                 state.decisions += 1
                 if state.over:
@@ -235,5 +239,5 @@ def loops_for(module_name: str) -> Loops:
         return ended
 
     return Loops(
-        start, throw, first_illegal, advance, advance_one, observe, masks, observe_one, random_actions, count_legal, waiting, play_randomly
+        start, throw, first_illegal, advance, advance_one, observe, masks, observe_one, random_actions, uniforms, count_legal, waiting, play_randomly
     )

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from trialea.envs.errors import IllegalActionError
 from trialea.envs.no_dice.rules import (
     ADD_UP,
     EXPRESSIONS,
@@ -76,12 +79,63 @@ def why_illegal(game: Game, state: Any, action: int) -> str:
     return "its result must be a whole number of at least 0"
 
 
+def throw_name(game: Game, state: Any) -> str:
+    """The dice on the table in one line, such as `"5 3 0 ÷ −"`."""
+    return " ".join(map(str, symbols(state)))
+
+
+def how_to(game: Game, state: Any) -> list[str]:
+    """What a person may type in `state` besides a number from the menu, one line for each command."""
+    if state.throws >= game.options.throws:
+        return []
+    return ["r 0 3   throw dice 0 and 3 again (r and the dice; `r all` throws all five)"]
+
+
+def parse_action(game: Game, state: Any, line: str) -> int | None:
+    """The action that a typed line such as `"r 0 3"`, `"r 03"` or `"r all"` stands for, legal or not.
+
+    None if it is none of the game's commands.
+
+    Raises:
+        IllegalActionError: it is a rethrow, but names no dice or dice that do not exist.
+    """
+    command = line.strip().lower()
+    if not command.startswith("r"):
+        return None
+    rest = command.removeprefix("reroll").removeprefix("r").replace(",", " ").split()
+    if rest == ["all"]:
+        return NUM_REROLLS - 1
+    digits = "".join(rest)
+    if digits and not (digits.isascii() and digits.isdigit()):
+        return None
+    if not digits or any(int(digit) >= NUM_DICE for digit in digits):
+        raise IllegalActionError(f"name the dice to throw again, from 0 to {NUM_DICE - 1}: for example r 0 3")
+    return sum(1 << int(digit) for digit in set(digits)) - 1
+
+
+def menu(game: Game, state: Any) -> list[list[int]]:
+    """The legal actions that a person picks from a list, in groups that come to the same, the best reading first.
+
+    Here: every way to stop, a group for each score, from the lowest.
+    """
+    scores = game.tables.scores[outcome_index(state.dice)]
+    groups: dict[int, list[int]] = {}
+    single = np.array([state], game.state_dtype).view(np.recarray)
+    for action in np.flatnonzero(game.masks(single)[0]).tolist():
+        if action >= NUM_REROLLS:
+            groups.setdefault(int(scores[action - NUM_REROLLS]), []).append(action)
+    return [
+        sorted(actions, key=lambda action: (len(action_name(game, state, action)), action))
+        for _, actions in sorted(groups.items())
+    ]
+
+
 def observation_names(game: Game) -> list[str]:
     """The name of every entry of the observation, in order."""
     names = [f"die {die} shows {FACES[die][face]} (face {face})" for die in range(NUM_DICE) for face in range(6)]
     names += [f"throws left: {left}" for left in range(game.options.throws)]
     for offset in range(game.num_players):
-        whose = "observer" if offset == 0 else f"player {offset} to the observer's left"
+        whose = "observer" if offset == 0 else f"player {offset} after the observer"
         names += [f"{whose}: total / target", f"{whose}: still in", f"{whose}: to move"]
     for expression in EXPRESSIONS:
         dice = "".join(map(str, expression.dice))

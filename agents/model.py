@@ -1,0 +1,180 @@
+"""Trained policies as agents: a network that reads observations, and the files that hold it.
+
+Only weights are read from a model file, never code: the network is built from the shapes of its weights, and torch
+loads with `weights_only=True`. The files are stable-baselines3's own (a zip archive with `policy.pth` inside), with
+one member more, `trialea.json`, that says what game the policy is for.
+"""
+
+from __future__ import annotations
+
+import copy
+import io
+import json
+import re
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trialea.envs.errors import OptionError, TrialeaError, missing_extra
+from trialea.envs.game import Game, States
+
+try:
+    import torch
+    from torch import nn
+except ImportError as error:
+    raise missing_extra("torch", "train", "a trained model") from error
+
+FACTS = "trialea.json"
+MODEL = "model.zip"
+ACTIVATIONS: dict[str, type[nn.Module]] = {"tanh": nn.Tanh, "relu": nn.ReLU}
+
+
+class ModelFileError(TrialeaError):
+    """A model file that is missing, damaged, or made for something else."""
+
+
+class ModelAgent:
+    """A policy network as an agent.
+
+    Args:
+        game: what it plays.
+        network: from observations (B, D) float32 to action scores (B, A).
+        name: how it is called in results.
+        sample: draw from the policy instead of taking its most probable action.
+        seed: what the draws depend on, beside the game's own seed.
+    """
+
+    def __init__(
+        self, game: Game, network: nn.Module, name: str = "model", sample: bool = False, seed: int = 0
+    ) -> None:
+        self.name = name
+        self._game = game
+        self._network = network
+        self._sample = sample
+        self._seed = np.uint64(seed)
+
+    @classmethod
+    def load(cls, path: str | Path, game: Game, seed: int = 0) -> ModelAgent:
+        """The agent in a run folder or model file, checked to be for `game`.
+
+        Raises:
+            ModelFileError: no model lies there, it is damaged, or it is for another game or number of players.
+        """
+        file = model_file(Path(path))
+        facts, weights = read_model(file)
+        trained_for = facts.get("description")
+        if trained_for is not None and trained_for != game.description():
+            raise ModelFileError(f"{file} is a policy for {_in_words(trained_for)}, not {_in_words(game.description())}")
+        network = network_from(weights, facts.get("activation", "tanh"))
+        first, last = network[0], network[-1]
+        if (first.in_features, last.out_features) != (game.observation_size, game.num_actions):
+            raise ModelFileError(
+                f"{file} reads {first.in_features} numbers and chooses among {last.out_features} actions; {game!r} shows"
+                f" {game.observation_size} and has {game.num_actions}"
+            )
+        return cls(game, network, name=Path(path).stem or str(path), seed=seed)
+
+    def scores(self, states: States) -> torch.Tensor:
+        """The logarithms of the action probabilities up to a constant, (B, A); minus infinity where illegal."""
+        with torch.no_grad():
+            scores: torch.Tensor = self._network(torch.from_numpy(self._game.observe(states)))
+            return scores.masked_fill(torch.from_numpy(self._game.masks(states)) == 0, -torch.inf)
+
+    def action_probabilities(self, states: States) -> NDArray[np.float32]:
+        """The policy's probability of each action, (B, A)."""
+        probabilities: NDArray[np.float32] = torch.softmax(self.scores(states), dim=1).numpy()
+        return probabilities
+
+    def act(self, states: States) -> NDArray[np.int64]:
+        """A legal action (B,) for each of the (B,) states."""
+        scores = self.scores(states)
+        if self._sample:
+            uniform = np.empty(len(states))
+            self._game.loops.uniforms(states, self._seed, uniform)
+            return draw(scores, uniform)
+        actions: NDArray[np.int64] = scores.argmax(dim=1).numpy()
+        return actions
+
+
+def draw(scores: torch.Tensor, uniform: NDArray[np.float64]) -> NDArray[np.int64]:
+    """An action for each row of `scores` (B, A), by inverting its distribution at `uniform` (B,), from 0 to 1.
+
+    An illegal action has probability exactly 0 and is never drawn: the first action whose cumulated probability
+    passes the draw has a positive probability of its own, and a draw beyond the last sum is moved below it.
+    """
+    sums = torch.softmax(scores.double(), dim=1).cumsum(dim=1)
+    target = torch.from_numpy(uniform).unsqueeze(1) * sums[:, -1:]
+    target = torch.minimum(target, torch.nextafter(sums[:, -1:], torch.zeros(1, dtype=torch.float64)))
+    actions: NDArray[np.int64] = torch.searchsorted(sums, target, right=True).squeeze(1).numpy()
+    return actions
+
+
+def _in_words(description: dict[str, Any]) -> str:
+    options = ", ".join(f"{key}={value}" for key, value in description["options"].items())
+    return f"{description['game']} with {description['players']} players ({options})"
+
+
+def model_file(path: Path) -> Path:
+    """The model that a path names: the file itself, or a run folder's model or newest checkpoint."""
+    if path.is_dir():
+        checkpoints = sorted(path.glob(f"checkpoints/*/{MODEL}"))
+        candidates = [path / MODEL, *reversed(checkpoints)]
+        for candidate in candidates:
+            if candidate.is_file():
+                return candidate
+        raise ModelFileError(f"{path} holds no {MODEL} and no checkpoint")
+    if path.is_file():
+        return path
+    raise ModelFileError(f"no model lies at {path}")
+
+
+def read_model(file: Path) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+    """What a model file says of itself, and its policy's weights."""
+    try:
+        with zipfile.ZipFile(file) as archive:
+            names = archive.namelist()
+            weights = torch.load(io.BytesIO(archive.read("policy.pth")), weights_only=True, map_location="cpu")
+            facts = json.loads(archive.read(FACTS)) if FACTS in names else _facts_of_stock_model(archive)
+    except Exception as error:
+        raise ModelFileError(f"{file} is not a readable model: {error}") from error
+    return facts, weights
+
+
+def _facts_of_stock_model(archive: zipfile.ZipFile) -> dict[str, Any]:
+    """The activation that a model saved by stable-baselines3 alone names in the readable part of its data."""
+    kwargs = json.loads(archive.read("data")).get("policy_kwargs", {})
+    named = re.search(r"\.(\w+)'>", str(kwargs.get("activation_fn", "")))
+    return {"activation": named.group(1).lower() if named else "tanh"}
+
+
+def write_facts(file: Path, game: Game, activation: str) -> None:
+    """Add to a model file what it is for."""
+    facts = {"format": 1, "description": game.description(), "activation": activation}
+    with zipfile.ZipFile(file, "a") as archive:
+        archive.writestr(FACTS, json.dumps(facts))
+
+
+def network_from(weights: dict[str, torch.Tensor], activation: str) -> nn.Sequential:
+    """The policy's network, built from the shapes of its weights as stable-baselines3 names them."""
+    if activation not in ACTIVATIONS:
+        raise OptionError(f"activation must be one of {', '.join(ACTIVATIONS)}, not {activation!r}")
+    layers: list[nn.Module] = []
+    prefix = "mlp_extractor.policy_net."
+    numbers = sorted({int(key[len(prefix) :].split(".")[0]) for key in weights if key.startswith(prefix)})
+    for name in [*(f"{prefix}{number}" for number in numbers), "action_net"]:
+        if f"{name}.weight" not in weights:
+            raise ModelFileError(f"the policy has no layer {name}")
+        weight, bias = weights[f"{name}.weight"], weights[f"{name}.bias"]
+        layer = nn.Linear(weight.shape[1], weight.shape[0])
+        layer.load_state_dict({"weight": weight, "bias": bias})
+        layers += [layer, ACTIVATIONS[activation]()]
+    return nn.Sequential(*layers[:-1]).requires_grad_(False)
+
+
+def snapshot(policy: Any) -> nn.Sequential:
+    """A frozen copy of the network by which a stable-baselines3 actor-critic policy chooses actions."""
+    copied = copy.deepcopy(nn.Sequential(*policy.mlp_extractor.policy_net, policy.action_net))
+    return copied.requires_grad_(False)

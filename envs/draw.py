@@ -1,0 +1,154 @@
+"""Drawing with Pillow, shared by the games' pictures: a table cloth, dice, words, tracks. Needs the extra `render`.
+
+Everything is drawn at `_FINE` times its size and then shrunk, which smooths the edges. Positions and sizes are in
+pixels of the finished picture. The font is the one that comes with Pillow, so no font file is needed; it knows the
+letters, figures and `+` but none of the signs `−`, `×`, `÷`, which are therefore drawn.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trialea.envs.errors import missing_extra
+
+Colour = tuple[int, int, int]
+
+CLOTH: Colour = (31, 86, 66)
+PANEL: Colour = (22, 62, 48)
+TROUGH: Colour = (13, 42, 32)
+PALE: Colour = (238, 240, 228)
+DIM: Colour = (143, 172, 156)
+GOLD: Colour = (247, 202, 92)
+INK: Colour = (35, 32, 40)
+SEATS: tuple[Colour, ...] = (
+    (230, 111, 92),
+    (98, 172, 232),
+    (236, 178, 74),
+    (170, 138, 226),
+    (126, 200, 110),
+    (232, 136, 182),
+    (96, 204, 196),
+    (196, 180, 140),
+)
+"""A colour for each seat."""
+
+_FINE = 2
+
+
+def require_pictures() -> None:
+    """Raise `MissingExtraError` where Pillow is not installed."""
+    _pillow()
+
+
+def _pillow() -> Any:
+    try:
+        import PIL.Image
+        import PIL.ImageDraw
+        import PIL.ImageFont
+    except ImportError as error:
+        raise missing_extra("pillow", "render", "drawing a picture") from error
+    return PIL
+
+
+@cache
+def _font(size: int) -> Any:
+    return _pillow().ImageFont.load_default(size=size)
+
+
+def blend(colour: Colour, other: Colour, share: float) -> Colour:
+    """`colour` with a `share` (0 to 1) of it replaced by the `other`."""
+    red, green, blue = (round(a + (b - a) * share) for a, b in zip(colour, other, strict=True))
+    return red, green, blue
+
+
+class Canvas:
+    """A picture in the making.
+
+    Args:
+        width, height: its size in pixels.
+        colour: what it is filled with.
+    """
+
+    def __init__(self, width: int, height: int, colour: Colour = CLOTH) -> None:
+        pillow = _pillow()
+        self.width, self.height = width, height
+        self._image = pillow.Image.new("RGB", (width * _FINE, height * _FINE), colour)
+        self._draw = pillow.ImageDraw.Draw(self._image)
+
+    def pixels(self) -> NDArray[np.uint8]:
+        """The picture, (height, width, 3) uint8."""
+        small = self._image.resize((self.width, self.height), _pillow().Image.Resampling.LANCZOS)
+        return np.array(small, np.uint8)
+
+    def box(
+        self,
+        x: float,
+        y: float,
+        width: float,
+        height: float,
+        colour: Colour,
+        radius: float = 0,
+        outline: Colour | None = None,
+    ) -> None:
+        """A filled rectangle whose upper left corner is at (x, y), with rounded corners and an outline if asked."""
+        corners = [_FINE * x, _FINE * y, _FINE * (x + width) - 1, _FINE * (y + height) - 1]
+        self._draw.rounded_rectangle(corners, _FINE * radius, colour, outline, _FINE * 2 if outline else 0)
+
+    def disc(self, x: float, y: float, radius: float, colour: Colour) -> None:
+        """A filled circle around (x, y)."""
+        corners = [_FINE * (x - radius), _FINE * (y - radius), _FINE * (x + radius), _FINE * (y + radius)]
+        self._draw.ellipse(corners, colour)
+
+    def line(self, x0: float, y0: float, x1: float, y1: float, colour: Colour, width: float) -> None:
+        """A straight line from (x0, y0) to (x1, y1)."""
+        self._draw.line([_FINE * v for v in (x0, y0, x1, y1)], colour, round(_FINE * width))
+
+    def text(
+        self, x: float, y: float, words: str, size: int, colour: Colour, anchor: str = "lm", bold: float = 0
+    ) -> None:
+        """Words at (x, y); `anchor` is Pillow's: `"lm"` left, `"mm"` centred, `"rm"` right. `bold` thickens, in pixels."""
+        stroke = round(_FINE * bold)
+        self._draw.text((_FINE * x, _FINE * y), words, colour, _font(_FINE * size), anchor, stroke_width=stroke)
+
+    def die(self, x: float, y: float, size: float, colour: Colour, face: str, ink: Colour) -> None:
+        """A die whose upper left corner is at (x, y), with a number, a letter or one of `+ − × ÷` on its face."""
+        radius = size / 6
+        self.box(x + size / 24, y + size / 16, size, size, blend(CLOTH, (0, 0, 0), 0.45), radius)
+        self.box(x, y, size, size, blend(colour, (0, 0, 0), 0.22), radius)
+        self.box(x, y, size, size * 0.96, colour, radius)
+        edge = size / 12
+        inner = blend(colour, (255, 255, 255), 0.18)
+        self.box(x + edge, y + edge, size - 2 * edge, size * 0.94 - 2 * edge, inner, radius)
+        self._face(x + size / 2, y + size * 0.47, size, face, ink)
+
+    def _face(self, x: float, y: float, size: float, face: str, ink: Colour) -> None:
+        half, thick = size * 0.22, size * 0.09
+        if face in ("+", "−", "÷"):
+            self.box(x - half, y - thick / 2, 2 * half, thick, ink, thick / 2)
+        if face == "+":
+            self.box(x - thick / 2, y - half, thick, 2 * half, ink, thick / 2)
+        elif face == "÷":
+            for dot in (y - size * 0.18, y + size * 0.18):
+                self.disc(x, dot, size * 0.065, ink)
+        elif face == "×":
+            reach = half * 0.8
+            for slope in (-1, 1):
+                self.line(x - reach, y - slope * reach, x + reach, y + slope * reach, ink, thick)
+                for end in (-1, 1):
+                    self.disc(x + end * reach, y + slope * end * reach, thick / 2 - 0.25, ink)
+        elif face != "−":
+            self.text(x, y, face, round(size * 0.62), ink, "mm", bold=size / 64)
+
+    def track(self, x: float, y: float, width: float, height: float, share: float, colour: Colour, marks: int) -> None:
+        """A trough filled to `share` (cut to 0 to 1), divided by `marks` - 1 marks."""
+        self.box(x, y, width, height, TROUGH, height / 2)
+        filled = min(1.0, max(0.0, share)) * width
+        if filled > 0:
+            self.box(x, y, max(filled, height), height, colour, height / 2)
+        for mark in range(1, marks):
+            place = x + width * mark / marks
+            self.line(place, y + height * 0.3, place, y + height * 0.7, blend(PANEL, PALE, 0.35), 1)

@@ -1,0 +1,248 @@
+"""An evaluation: a match between agents, and what each of their decisions cost where the game is solved."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import numpy as np
+
+from trialea.envs.agent import AgentLike, make_agent
+from trialea.envs.dice import FOR_AGENT, derive_many
+from trialea.envs.errors import OptionError
+from trialea.envs.game import Game
+from trialea.envs.learner import check_seed
+from trialea.evaluation.intervals import (
+    Interval,
+    check_confidence,
+    interval_of_difference,
+    interval_of_mean,
+)
+from trialea.evaluation.match import Match, make_seatings, play_match
+from trialea.evaluation.regret import Regret, RegretMeter, solution_of
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How much more the first agent won than another, paired unit by unit.
+
+    Attributes:
+        agents: the first agent and the other.
+        mean: difference of their win rates, from -1 to 1.
+        interval: its confidence interval.
+    """
+
+    agents: tuple[str, str]
+    mean: float
+    interval: Interval
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """What a match between k agents in n seats showed. Rates are from 0 to 1, regret is in milli-wins.
+
+    Attributes:
+        game, players, options: the game's name, n, and its options as plain data.
+        agents: the k agents' names, made different from each other.
+        games: games played; more than were asked for where these were no full rounds of seatings.
+        units: independent units among them: the seeds, or the games if each had dice of its own.
+        seed: the evaluation's seed.
+        duplicate: whether every seating was played with the same dice.
+        confidence: of all intervals.
+        wins: (k) games won, shared ones as shares.
+        starts: (k) games in which the agent held the first seat.
+        win_rate, interval: (k) share of the games won in any of its seats, and its interval over the units.
+        seat_win_rate: (n) what each seat won, whoever held it.
+        seat_effect, seat_effect_interval: (n) the same less 1/n, which is what a fair seat wins.
+        agent_seat_win_rate: (k) of (n), what each agent won in each seat.
+        difference: (k - 1) of the first agent to each other.
+        game_length: mean decisions a game, by all players.
+        points_per_turn: (k) mean points a turn.
+        regret: (k), or None where it was not measured.
+        regret_note: why not; else empty.
+        versions: of what it was computed with.
+    """
+
+    game: str
+    players: int
+    options: dict[str, Any]
+    agents: tuple[str, ...]
+    games: int
+    units: int
+    seed: int
+    duplicate: bool
+    confidence: float
+    wins: tuple[float, ...]
+    starts: tuple[int, ...]
+    win_rate: tuple[float, ...]
+    interval: tuple[Interval, ...]
+    seat_win_rate: tuple[float, ...]
+    seat_effect: tuple[float, ...]
+    seat_effect_interval: tuple[Interval, ...]
+    agent_seat_win_rate: tuple[tuple[float, ...], ...]
+    difference: tuple[Difference, ...]
+    game_length: float
+    points_per_turn: tuple[float, ...]
+    regret: tuple[Regret, ...] | None
+    regret_note: str
+    versions: dict[str, str]
+
+    def to_json(self) -> dict[str, Any]:
+        """The evaluation as plain data for JSON.
+
+        The attributes under their own names, but `regret` taken apart into lists with one entry for each agent:
+        `regret_per_decision`, `regret_interval`, `optimal_share`, `decisions` (null where not measured), and
+        `regret_by_throw`, `regret_by_score`, `regret_by_standing`, `worst` (then empty).
+        """
+        plain: dict[str, Any] = _listed(asdict(self))
+        found = plain.pop("regret") or [{}] * len(self.agents)
+        plain["regret_per_decision"] = [one.get("per_decision") for one in found]
+        plain["regret_interval"] = [one.get("interval") for one in found]
+        for key in ("optimal_share", "decisions"):
+            plain[key] = [one.get(key) for one in found]
+        for key in ("by_throw", "by_score", "by_standing"):
+            plain[f"regret_{key}"] = [one.get(key, {}) for one in found]
+        plain["worst"] = [one.get("worst", []) for one in found]
+        return plain
+
+
+def evaluate(
+    game: Game,
+    agents: Sequence[AgentLike],
+    games: int = 4000,
+    seed: int = 0,
+    duplicate: bool = True,
+    regret: bool = True,
+    worst: int = 5,
+    confidence: float = 0.95,
+    progress: Callable[[float], None] | None = None,
+) -> Evaluation:
+    """Let agents play each other and say who won how often, and what their decisions cost.
+
+    Every agent holds every seat equally often. With `duplicate` dice each seed is played once in every seating, and
+    the intervals count the seeds, not the games: games that share their dice are not independent.
+
+    Args:
+        game: what is played.
+        agents: from two to as many as there are seats: `Agent` objects, names, or paths of models or runs; the same
+            one may appear more than once. Fewer than there are seats are repeated round the table.
+        games: how many at least; rounded up to full rounds of all seatings.
+        seed: from which the dice and the agents' own seeds follow, from 0 to 2^64 - 1.
+        duplicate: whether all seatings are played with the same dice.
+        regret: whether to measure regret, where the game is solved.
+        worst: how many of the worst decisions to keep for each agent.
+        confidence: of all intervals.
+        progress: called with the share of the games that are over, from 0 to 1.
+
+    Raises:
+        OptionError: a number out of range.
+        UnknownNameError: an agent that does not exist for this game.
+        IllegalActionError: an agent chose an action that is not legal; names agent, action and position.
+    """
+    check_confidence(confidence)
+    seed = check_seed(seed)
+    seatings = make_seatings(len(agents), game.num_players)
+    rounds = -(-games // len(seatings))
+    seeds = np.empty(len(agents), np.uint64)
+    derive_many(np.full(len(agents), seed, np.uint64), np.arange(len(agents)), FOR_AGENT, 0, seeds)
+    players = [make_agent(agent, game, int(own)) for agent, own in zip(agents, seeds, strict=True)]
+    names = distinct_names([player.name for player in players])
+
+    meter, note = None, "it was not asked for"
+    if regret:
+        try:
+            meter = RegretMeter(
+                game, solution_of(game), len(agents), rounds * (1 if duplicate else len(seatings)), worst
+            )
+            note = ""
+        except OptionError as error:  # the solver does not reach so far
+            note = str(error)
+    watch = meter.add if meter else None
+    match = play_match(game, players, games, seed, duplicate, progress, watch, names)
+    found = tuple(meter.results(confidence)) if meter else None
+    return _summary(game, match, names, seed, confidence, found, note)
+
+
+def _summary(
+    game: Game,
+    match: Match,
+    names: Sequence[str],
+    seed: int,
+    confidence: float,
+    regret: tuple[Regret, ...] | None,
+    note: str,
+) -> Evaluation:
+    agents, seats = range(len(names)), range(game.num_players)
+    of_agents, where = match.agent_shares(), match.seats()
+    units, seat_units = match.of_units(of_agents), match.of_units(match.shares)
+    fair = 1.0 / game.num_players
+    seat_intervals = [interval_of_mean(seat_units[:, s], confidence) for s in seats]
+    differences = [units[:, 0] - units[:, a] for a in agents[1:]]
+    description = game.description()
+    return Evaluation(
+        game=description["game"],
+        players=description["players"],
+        options=description["options"],
+        agents=tuple(names),
+        games=len(match.shares),
+        units=match.num_units,
+        seed=seed,
+        duplicate=match.duplicate,
+        confidence=confidence,
+        wins=tuple(of_agents.sum(axis=0).tolist()),
+        starts=tuple(int((where[:, 0] == a).sum()) for a in agents),
+        win_rate=tuple(of_agents.mean(axis=0).tolist()),
+        interval=tuple(interval_of_mean(units[:, a], confidence) for a in agents),
+        seat_win_rate=tuple(match.shares.mean(axis=0).tolist()),
+        seat_effect=tuple((match.shares.mean(axis=0) - fair).tolist()),
+        seat_effect_interval=tuple((low - fair, high - fair) for low, high in seat_intervals),
+        agent_seat_win_rate=tuple(
+            tuple(float(match.shares[where[:, s] == a, s].mean()) for s in seats) for a in agents
+        ),
+        difference=tuple(
+            Difference((names[0], names[a]), float(d.mean()), interval_of_difference(d, confidence))
+            for a, d in zip(agents[1:], differences, strict=True)
+        ),
+        game_length=float(match.lengths.mean()),
+        points_per_turn=tuple((match.points / np.maximum(match.turns, 1)).tolist()),
+        regret=regret,
+        regret_note=note,
+        versions=versions(),
+    )
+
+
+def distinct_names(names: Sequence[str]) -> list[str]:
+    """The names with "(2)", "(3)" … added to those that came before."""
+    distinct: list[str] = []
+    for name in names:
+        candidate, number = name, 1
+        while candidate in distinct:
+            number += 1
+            candidate = f"{name} ({number})"
+        distinct.append(candidate)
+    return distinct
+
+
+def versions() -> dict[str, str]:
+    """The versions of this library, of Python and of the packages that figures depend on, where installed."""
+    from trialea import __version__
+
+    found = {"trialea": __version__, "python": platform.python_version()}
+    for package in ("numpy", "numba", "gymnasium", "torch", "stable-baselines3", "sb3-contrib"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            pass
+    return found
+
+
+def _listed(value: Any) -> Any:
+    """`value` with every tuple in it, however deep, as a list: what comes back when JSON is read again."""
+    if isinstance(value, dict):
+        return {key: _listed(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_listed(inner) for inner in value]
+    return value

@@ -1,0 +1,124 @@
+"""Text and picture of every registered game, in the middle of play and at its end."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+import trialea
+from trialea.envs.errors import MissingExtraError
+from trialea.envs.game import Game, States
+from trialea.envs.registry import GAMES
+
+
+def player_counts(name: str) -> list[int]:
+    rules = import_module(f"trialea.envs.{name}").rules
+    return sorted({rules.MIN_PLAYERS, (rules.MIN_PLAYERS + rules.MAX_PLAYERS) // 2, rules.MAX_PLAYERS})
+
+
+CASES = [(name, count) for name in GAMES for count in player_counts(name)]
+
+
+def positions(game: Game, seed: int = 3, most: int = 12) -> list[States]:
+    """The first positions of a random game, one with dice still to be thrown where there is one, and the end."""
+    agent = trialea.make_agent("random", game)
+    states = game.start([seed])
+    found = []
+    while not states[0].over:
+        actions = agent.act(states)
+        if len(found) < most:
+            found += [states.copy(), game.choose(states, actions)]
+        game.step(states, actions)
+    return [*found, states]
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize(("name", "count"), CASES)
+def test_text_tells_players_scores_and_dice(name: str, count: int) -> None:
+    game = trialea.make_game(name, count)
+    for states in positions(game):
+        before = states.tobytes()
+        text = game.text(states[0])
+        assert states.tobytes() == before
+        assert text == text.rstrip()
+        assert "\t" not in text
+        lines = text.splitlines()
+        assert max(map(len, lines)) <= 80
+        for seat in range(count):
+            assert any(f"player_{seat}" in line and str(states[0].scores[seat]) in line for line in lines)
+
+
+@pytest.mark.parametrize(("name", "count"), CASES)
+def test_texts_of_different_positions_differ(name: str, count: int) -> None:
+    """Choosing, throwing and ending all change what is shown."""
+    game = trialea.make_game(name, count)
+    texts = [game.text(states[0]) for states in positions(game)]
+    assert len(set(texts)) > len(texts) * 2 / 3
+
+
+@pytest.mark.parametrize(("name", "count"), CASES)
+def test_pictures_keep_their_size_and_leave_the_state_alone(name: str, count: int) -> None:
+    pytest.importorskip("PIL")
+    game = trialea.make_game(name, count)
+    shapes, seen = set(), set()
+    shown = positions(game, most=6)
+    for states in shown:
+        before = states.tobytes()
+        picture = game.picture(states[0])
+        assert states.tobytes() == before
+        assert picture.dtype == np.uint8
+        assert picture.flags.writeable
+        assert len(np.unique(picture.reshape(-1, 3), axis=0)) > 20
+        shapes.add(picture.shape)
+        seen.add(picture.tobytes())
+        assert np.array_equal(picture, game.picture(states[0]))
+    assert len(shapes) == 1
+    height, width, channels = shapes.pop()
+    assert channels == 3
+    assert 200 <= height <= 1200 and 300 <= width <= 1200
+    assert len(seen) > len(shown) / 2
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_without_pillow_the_error_names_the_extra(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    game = trialea.make_game(name, player_counts(name)[0])
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    with pytest.raises(MissingExtraError, match=r"trialea\[render\]"):
+        game.require_pictures()
+    with pytest.raises(MissingExtraError):
+        game.picture(game.start([0])[0])
+
+
+def test_no_dice_text_in_full() -> None:
+    game = trialea.make_game("no_dice", 3)
+    states = game.start([0], first_player=1)
+    states[0].dice[:] = (3, 0, 3, 1, 1)  # 5 0 ÷ ÷ −
+    states[0].scores[:3] = (31, 12, 0)
+    states[0].finished[0] = 1
+    assert game.text(states[0]).splitlines() == [
+        "┌───┐ ┌───┐ ┌───┐ ┌───┐ ┌───┐",
+        "│ 5 │ │ 0 │ │ ÷ │ │ ÷ │ │ − │",
+        "└─0─┘ └─1─┘ └─2─┘ └─3─┘ └─4─┘",
+        "player_1 to move: throw 1 of 3, 2 left",
+        "  player_0 31 / 30 ████████████████████ out",
+        "▶ player_1 12 / 30 ████████············",
+        "  player_2  0 / 30 ····················",
+    ]
+    waiting = game.choose(states, [0b10101 - 1])[0]
+    assert game.text(waiting).splitlines()[1] == "│ ? │ │ 0 │ │ ? │ │ ÷ │ │ ? │"
+
+
+def test_no_dice_picture_marks_the_operators_apart() -> None:
+    """Die 4's faces − and +, and die 3's ÷ and ×, are drawn, not taken from a font: each must look different."""
+    pytest.importorskip("PIL")
+    game = trialea.make_game("no_dice")
+    states = game.start([0])
+    pictures = set()
+    for die, face in ((2, 1), (2, 3), (3, 1), (3, 4), (4, 1), (4, 4)):
+        states[0].dice[:] = 0
+        states[0].dice[die] = face
+        pictures.add(game.picture(states[0]).tobytes())
+    assert len(pictures) == 6

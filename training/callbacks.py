@@ -1,0 +1,159 @@
+"""What happens during a training run, between rollouts: schedules, measurements, snapshots, checkpoints, stopping."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from stable_baselines3.common.callbacks import BaseCallback
+
+from trialea.agents.model import ModelAgent, snapshot
+from trialea.evaluation import evaluate
+from trialea.training.checkpoint import save_checkpoint
+from trialea.training.config import TrainConfig
+from trialea.training.past import PastSelves
+from trialea.training.vec_env import GamesVecEnv
+
+
+class Every:
+    """Says when the next of `times` evenly spread moments of a run of `frames` has come, after frame `already`."""
+
+    def __init__(self, times: int, frames: int, already: int) -> None:
+        self._gap = frames / times
+        self._passed = int(already / self._gap)
+
+    def due(self, frames: int) -> bool:
+        """Whether a moment has come since the last call."""
+        passed = int(frames / self._gap)
+        if passed == self._passed:
+            return False
+        self._passed = passed
+        return True
+
+
+class RunCallback(BaseCallback):
+    """Directs a run: everything it does happens between rollouts, where a run can be saved and resumed exactly.
+
+    Args:
+        config: the run's configuration.
+        env: the learner's games.
+        past: the pool of snapshots.
+        folder: the run folder.
+        seconds: how long the run had taken before it was resumed.
+        start: the frames it had then.
+        progress: whether to show a progress bar.
+    """
+
+    def __init__(
+        self,
+        config: TrainConfig,
+        env: GamesVecEnv,
+        past: PastSelves,
+        folder: Path,
+        seconds: float = 0.0,
+        start: int = 0,
+        progress: bool = True,
+    ) -> None:
+        super().__init__()
+        self._config = config
+        self._env = env
+        self._past = past
+        self._folder = folder
+        self._began = time.perf_counter() - seconds
+        self._snapshots = Every(config.snapshots, config.frames, start)
+        self._measurements = Every(config.measure.times, config.frames, start)
+        self._checkpoints = Every(config.checkpoints, config.frames, start)
+        self.stopping = False
+        self._bar = Progress(
+            TextColumn("{task.completed:,.0f} frames"),
+            BarColumn(),
+            TextColumn("{task.fields[rate]:,.0f}/s  {task.fields[latest]}"),
+            TimeRemainingColumn(),
+            disable=not progress,
+        )
+        self._task = self._bar.add_task("training", total=config.frames, completed=start, rate=0.0, latest="")
+        self._start = start
+        self._latest = ""
+
+    @property
+    def seconds(self) -> float:
+        """How long the run has taken so far, resumed parts included."""
+        return time.perf_counter() - self._began
+
+    def _on_training_start(self) -> None:
+        self._bar.start()
+        self._session_began = time.perf_counter()
+
+    def _on_rollout_start(self) -> None:
+        done = self.num_timesteps / self._config.frames
+        stage = self._config.stage_at(self.num_timesteps)
+        self._env.horizon = stage.horizon
+        self._env.games.set_reward(stage.reward)
+        self.model.ent_coef = self._config.ppo.entropy.at(done)
+        self.logger.record("train/entropy_coefficient", self.model.ent_coef)
+        if self._snapshots.due(self.num_timesteps):
+            self._past.add(snapshot(self.model.policy))
+        if self._measurements.due(self.num_timesteps) or not self.num_timesteps:
+            self.measure()
+        if self._checkpoints.due(self.num_timesteps) or self.stopping:
+            self.checkpoint()
+        elapsed = time.perf_counter() - self._session_began
+        rate = (self.num_timesteps - self._start) / max(elapsed, 1e-9)
+        self._bar.update(self._task, completed=self.num_timesteps, rate=rate, latest=self._latest)
+
+    def _on_step(self) -> bool:
+        return not self.stopping
+
+    def _on_training_end(self) -> None:
+        self._bar.stop()
+
+    def checkpoint(self) -> Path:
+        """Save the run as it stands."""
+        activation = self._config.ppo.activation
+        return save_checkpoint(
+            self._folder / "checkpoints", self.model, self._env, self._past, activation, self.seconds
+        )
+
+    def measure(self) -> None:
+        """Play the current policy against the opponents of the configuration, and write down how it fares."""
+        game = self._env.games.game
+        agent = ModelAgent(game, snapshot(self.model.policy), name="learner")
+        line: dict[str, Any] = {"frames": self.num_timesteps, "seconds": round(self.seconds, 3)}
+        for opponent in self._config.measure.opponents:
+            result = evaluate(game, [agent, opponent], games=self._config.measure.games, seed=self._config.seed, worst=0)
+            line[f"win_rate/{opponent}"] = result.win_rate[0]
+            if result.regret is not None:
+                line["regret"] = result.regret[0].per_decision
+                line["optimal_share"] = result.regret[0].optimal_share
+        with (self._folder / "metrics.jsonl").open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+        for key, value in line.items():
+            if key not in ("frames", "seconds"):
+                self.logger.record(f"measure/{key}", value)
+        self._latest = "  ".join(f"{key} {value:.3g}" for key, value in line.items() if "/" in key or key == "regret")
+
+
+@contextmanager
+def stop_on_interrupt(callback: RunCallback) -> Iterator[None]:
+    """Let the first Ctrl-C ask the run to stop after its checkpoint; a second one interrupts at once."""
+
+    def ask(signum: int, frame: Any) -> None:
+        if callback.stopping:
+            raise KeyboardInterrupt
+        callback.stopping = True
+
+    try:
+        before = signal.signal(signal.SIGINT, ask)
+    except ValueError:  # not the main thread: whoever runs us handles interrupts
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

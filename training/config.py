@@ -1,0 +1,179 @@
+"""The configuration of a training run: typed, read from YAML, changed by `key=value`, unknown keys refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveInt, ValidationError
+
+from trialea.envs.errors import OptionError
+from trialea.envs.game import Game
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Ramp(_Strict):
+    """A quantity that goes in a straight line from `start` to `end` over the run."""
+
+    start: NonNegativeFloat
+    end: NonNegativeFloat
+
+    def at(self, done: float) -> float:
+        """Its value when a share `done` of the run, from 0 to 1, is over."""
+        return self.start + (self.end - self.start) * min(1.0, max(0.0, done))
+
+
+class Stage(_Strict):
+    """A part of the run with an aim of its own.
+
+    Attributes:
+        until: the share of the run's frames at which it ends.
+        reward: what the learner is paid, see `trialea.envs.game.Reward`.
+        horizon: `"game"`, or `"turn"` to count nothing that comes after the learner's turn.
+    """
+
+    until: float = Field(gt=0, le=1)
+    reward: Literal["win", "score"]
+    horizon: Literal["game", "turn"]
+
+
+class Ppo(_Strict):
+    """MaskablePPO's settings, under the names of sb3-contrib where they are the same."""
+
+    environments: PositiveInt = 1024
+    n_steps: PositiveInt = 32
+    batch_size: PositiveInt = 4096
+    n_epochs: PositiveInt = 4
+    learning_rate: Ramp = Ramp(start=1e-3, end=1e-5)
+    entropy: Ramp = Ramp(start=0.01, end=0.0005)
+    gamma: float = Field(default=1.0, gt=0, le=1)
+    gae_lambda: float = Field(default=0.95, ge=0, le=1)
+    clip_range: float = Field(default=0.2, gt=0)
+    net_arch: tuple[PositiveInt, ...] = (128, 128)
+    activation: Literal["tanh", "relu"] = "relu"
+
+
+class Measure(_Strict):
+    """How the policy is measured during training.
+
+    Attributes:
+        times: how often, evenly over the run.
+        games: games each time against each opponent.
+        opponents: against whom.
+    """
+
+    times: PositiveInt = 10
+    games: PositiveInt = 1000
+    opponents: tuple[str, ...] = ("solver",)
+
+
+class TrainConfig(_Strict):
+    """Everything that decides a training run.
+
+    Attributes:
+        game, players, options: what is played.
+        seed: the run's seed: the same seed, machine and versions give the same run.
+        threads: torch's threads.
+        frames: decisions of the learner, over all environments.
+        seat: the learner's seat: a number, `"random"` or `"rotate"`.
+        opponents: the share of each kind of opponent: a registered name, or `"past"` for the learner's past selves.
+        past_selves: how many snapshots of the learner are kept as opponents, the newest ones.
+        snapshots: how many are taken over the run.
+        stages: the run's parts, in order; the last must end at 1.
+        checkpoints: how many are saved over the run.
+        ppo: the algorithm's settings.
+        measure: measurements during the run.
+    """
+
+    game: str
+    players: PositiveInt = 2
+    options: dict[str, Any] = {}
+    seed: int = Field(default=0, ge=0, lt=2**31)
+    threads: PositiveInt = 2
+    frames: PositiveInt
+    seat: int | Literal["random", "rotate"] = "rotate"
+    opponents: dict[str, NonNegativeFloat] = {"past": 1.0}
+    past_selves: PositiveInt = 8
+    snapshots: PositiveInt = 20
+    stages: tuple[Stage, ...] = (Stage(until=1.0, reward="win", horizon="game"),)
+    checkpoints: PositiveInt = 10
+    ppo: Ppo = Ppo()
+    measure: Measure = Measure()
+
+    def model_post_init(self, context: Any) -> None:
+        """Check what concerns several keys at once."""
+        ends = [stage.until for stage in self.stages]
+        if not ends or ends != sorted(set(ends)) or ends[-1] != 1.0:
+            raise ValueError(f"stages must end at rising shares of the run, the last at 1, not at {ends}")
+
+    def make_game(self) -> Game:
+        """The game to be played."""
+        return Game(self.game, self.players, **self.options)
+
+    def stage_at(self, frames: int) -> Stage:
+        """The stage that a run is in after so many frames."""
+        return next((stage for stage in self.stages if frames < stage.until * self.frames), self.stages[-1])
+
+
+def load_config(path: str | Path, changes: Sequence[str] = ()) -> TrainConfig:
+    """Read a configuration from YAML and change it.
+
+    Args:
+        path: a file; or the path of one that ships with the package, such as `configs/no_dice.yaml`.
+        changes: `key=value` items, with dots into nested keys (`ppo.n_steps=64`) and the value in YAML.
+
+    Raises:
+        OptionError: the file is missing or not a mapping, or a key or value does not fit; the message says which.
+    """
+    content = _read(Path(path))
+    for change in changes:
+        _apply(content, change)
+    try:
+        config = TrainConfig.model_validate(content)
+        config.make_game()
+    except ValidationError as error:
+        problems = "; ".join(f"{'.'.join(map(str, item['loc'])) or 'config'}: {item['msg']}" for item in error.errors())
+        raise OptionError(f"{path}: {problems}") from error
+    return config
+
+
+def _read(path: Path) -> dict[str, Any]:
+    if path.is_file():
+        text = path.read_text(encoding="utf-8")
+    else:
+        shipped = files("trialea.configs") / path.name
+        if not shipped.is_file() or path.parent.name not in ("", "configs"):
+            raise OptionError(f"no configuration lies at {path}; those of the package are: {', '.join(shipped_configs())}")
+        text = shipped.read_text(encoding="utf-8")
+    try:
+        content = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise OptionError(f"{path} is not valid YAML: {error}") from error
+    if not isinstance(content, dict):
+        raise OptionError(f"{path} must hold a mapping of keys to values")
+    return content
+
+
+def shipped_configs() -> list[str]:
+    """The configurations that the package brings, as paths that `load_config` takes."""
+    folder = files("trialea.configs")
+    return sorted(f"configs/{item.name}" for item in folder.iterdir() if item.name.endswith(".yaml"))
+
+
+def _apply(content: dict[str, Any], change: str) -> None:
+    key, equals, value = change.partition("=")
+    if not equals or not key:
+        raise OptionError(f"a change is written key=value, not {change!r}")
+    *parents, last = key.split(".")
+    place = content
+    for parent in parents:
+        place = place.setdefault(parent, {})
+        if not isinstance(place, dict):
+            raise OptionError(f"{key}: {parent} holds no keys of its own")
+    place[last] = yaml.safe_load(value)

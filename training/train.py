@@ -1,0 +1,126 @@
+"""Train a policy with sb3-contrib's MaskablePPO on the batched engine, as a configuration says."""
+
+from __future__ import annotations
+
+import json
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import torch
+import yaml
+from sb3_contrib import MaskablePPO
+from stable_baselines3.common.logger import configure
+
+from trialea.agents.model import ACTIVATIONS, MODEL, snapshot
+from trialea.envs.errors import OptionError
+from trialea.envs.learner import LearnerGames
+from trialea.training.callbacks import RunCallback, stop_on_interrupt
+from trialea.training.checkpoint import newest_checkpoint, remove_leftovers, restore, save_model
+from trialea.training.config import TrainConfig, load_config
+from trialea.training.past import PastSelves
+from trialea.training.vec_env import GamesVecEnv
+
+CONFIG = "config.yaml"
+PACKAGES = ("trialea", "numpy", "numba", "gymnasium", "pettingzoo", "stable-baselines3", "sb3-contrib", "torch")
+
+
+def train(config: TrainConfig, folder: str | Path, progress: bool = True) -> bool:
+    """Run a training from its beginning.
+
+    Args:
+        config: what to do.
+        folder: the run folder, which must not exist yet or be empty.
+        progress: whether to show a progress bar.
+
+    Returns:
+        True if the run came to its end; False if Ctrl-C stopped it, after which `resume` goes on.
+    """
+    run = Path(folder)
+    if run.exists() and (not run.is_dir() or any(run.iterdir())):
+        raise OptionError(f"{run} exists already: choose another folder, delete it, or go on with --resume {run}")
+    run.mkdir(parents=True, exist_ok=True)
+    (run / CONFIG).write_text(yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False), encoding="utf-8")
+    return _run(config, run, None, progress)
+
+
+def resume(folder: str | Path, progress: bool = True) -> bool:
+    """Go on with a run that was stopped, exactly from its newest checkpoint; see `train`."""
+    run = Path(folder)
+    if not (run / CONFIG).is_file():
+        raise OptionError(f"{run} is no run folder: it holds no {CONFIG}")
+    if (run / MODEL).exists():
+        raise OptionError(f"the run in {run} is complete: there is nothing to resume")
+    return _run(load_config(run / CONFIG), run, newest_checkpoint(run / "checkpoints"), progress)
+
+
+def build(config: TrainConfig) -> tuple[MaskablePPO, GamesVecEnv, PastSelves]:
+    """The model, its games and the pool of past selves, as new."""
+    game = config.make_game()
+    past = PastSelves(game, config.past_selves, config.seed)
+    opponents = {past if name == "past" else name: share for name, share in config.opponents.items() if share}
+    stage = config.stages[0]
+    games = LearnerGames(game, config.ppo.environments, opponents, config.seat, stage.reward)
+    env = GamesVecEnv(games, stage.horizon)
+    settings = config.ppo
+    model = MaskablePPO(
+        "MlpPolicy",
+        env,
+        n_steps=settings.n_steps,
+        batch_size=settings.batch_size,
+        n_epochs=settings.n_epochs,
+        learning_rate=lambda remaining: settings.learning_rate.at(1.0 - remaining),
+        ent_coef=settings.entropy.start,
+        gamma=settings.gamma,
+        gae_lambda=settings.gae_lambda,
+        clip_range=settings.clip_range,
+        seed=config.seed,
+        policy_kwargs={"net_arch": list(settings.net_arch), "activation_fn": ACTIVATIONS[settings.activation]},
+        device="cpu",
+    )
+    return model, env, past
+
+
+def _run(config: TrainConfig, run: Path, checkpoint: Path | None, progress: bool) -> bool:
+    torch.set_num_threads(config.threads)
+    model, env, past = build(config)
+    remove_leftovers(run / "checkpoints")
+    seconds = 0.0
+    if checkpoint is not None:
+        seconds = restore(checkpoint, model, env, past, config.ppo.activation)
+    else:
+        past.add(snapshot(model.policy))
+    start = model.num_timesteps
+    _forget_after(run / "metrics.jsonl", start)
+    (run / "versions.json").write_text(json.dumps(versions(), indent=2) + "\n", encoding="utf-8")
+    model.set_logger(configure(str(run / "tensorboard"), ["tensorboard"]))
+    callback = RunCallback(config, env, past, run, seconds, start, progress)
+    try:
+        with stop_on_interrupt(callback):
+            model.learn(config.frames - start, callback=callback, reset_num_timesteps=checkpoint is None)
+    finally:
+        model.logger.close()
+    if callback.stopping:
+        return False
+    callback.measure()
+    save_model(model, run / MODEL, env.games.game, config.ppo.activation)
+    return True
+
+
+def _forget_after(metrics: Path, frames: int) -> None:
+    """Drop measurements made after the checkpoint that a run goes on from: they are made again."""
+    if metrics.exists():
+        kept = [line for line in metrics.read_text().splitlines() if json.loads(line)["frames"] <= frames]
+        metrics.write_text("".join(line + "\n" for line in kept))
+
+
+def versions() -> dict[str, Any]:
+    """The versions of Python and of the packages that a run's result depends on."""
+    found: dict[str, Any] = {"python": platform.python_version(), "machine": platform.machine()}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = None
+    return found
