@@ -44,18 +44,19 @@ def cached_array(
     key = json.dumps({"format": FORMAT, **description}, sort_keys=True)
     name = "-".join(str(value) for value in description.values() if isinstance(value, (str, int)))
     path = cache_folder() / f"{name}-{hashlib.sha256(key.encode()).hexdigest()[:16]}.npz"
-    if path.exists():
-        try:
-            return _read(path, key)
-        except Exception as error:
-            warnings.warn(f"cached table {path} is damaged ({error}); computing it again", DamagedTableWarning, 2)
+    try:
+        return _read(path, key)
+    except OSError:  # there is none, or it lies where it may not be read
+        pass
+    except Exception as error:
+        warnings.warn(f"cached table {path} is damaged ({error}); computing it again", DamagedTableWarning, 2)
     array, facts = build()
     _write(path, key, array, facts)
     return array, facts
 
 
 def _read(path: Path, key: str) -> tuple[NDArray[Any], dict[str, Any]]:
-    with np.load(path, allow_pickle=False) as stored:
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
         array, header = stored["array"], json.loads(str(stored["header"]))
     if header["key"] != key:
         raise ValueError("it describes something else")
@@ -74,5 +75,7 @@ def _write(path: Path, key: str, array: NDArray[Any], facts: dict[str, Any]) -> 
             np.savez(file, array=array, header=np.array(header))
         temporary.replace(path)
     except OSError:  # nowhere to write: the table is computed again next time
+        pass
+    finally:
         if temporary is not None:
             temporary.unlink(missing_ok=True)

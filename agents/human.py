@@ -1,12 +1,12 @@
 """The person at the terminal.
 
-What is generic is here: asking, numbered choices, hints, help, leaving. What a game's own commands are, and which of
-its actions come to the same, its module `trialea.envs.<game>.names` says:
+What is generic is here: asking, numbered choices, hints, help, leaving. What a game's own commands are, and
+which of its actions come to the same, its module `trialea.envs.<game>.names` says:
 
 | function | what it gives |
 | --- | --- |
 | `how_to(game, state)` | lines of help for the commands that make sense now |
-| `parse_action(game, state, line)` | the action that a typed line stands for; None if it is no command of the game |
+| `parse_action(game, state, line)` | the action that a typed line stands for; None if it is no command |
 | `menu(game, state)` | groups of legal actions that come to the same, to be picked by number |
 """
 
@@ -25,6 +25,7 @@ from trialea.envs.game import Game, States
 from trialea.envs.registry import entry_of
 
 _NUM_HINTS = 5
+_NO_LIST = "There is nothing to pick by number here."
 
 
 class GameQuit(TrialeaError):
@@ -67,9 +68,12 @@ class HumanAgent:
         Raises:
             GameQuit: the person typed `q`, or ended the input, or pressed Ctrl-C.
         """
-        return np.array([self._act_in(states[i : i + 1]) for i in range(len(states))], np.int64)
+        return np.array(
+            [self._ask_in(states[i : i + 1].view(np.recarray)) for i in range(len(states))], np.int64
+        )
 
-    def _act_in(self, single: States) -> int:
+    def _ask_in(self, single: States) -> int:
+        """Ask until the answer is a legal action in the only state of `single`."""
         state = single[0]
         self._show("\n" + self.game.text(state))
         self._show_choices(single)
@@ -100,14 +104,18 @@ class HumanAgent:
             self._show_all(single)
         elif word == "hints":
             self.hints = not self.hints
-            self._show_hints(single) if self.hints else self._show("Hints are off.")
+            if self.hints:
+                self._show_hints(single)
+            else:
+                self._show("Hints are off.")
         elif re.fullmatch(r"#\s*[0-9]{1,6}", word):
             return int(word[1:])
         elif re.fullmatch(r"[0-9]{1,6}", word):
             groups = self._words.menu(self.game, single[0])
             if 1 <= int(word) <= len(groups):
                 return int(groups[int(word) - 1][0])
-            self._show(f"There is no choice {word}: the list goes from 1 to {len(groups)}." if groups else _NO_LIST)
+            extent = f"There is no choice {word}: the list goes from 1 to {len(groups)}."
+            self._show(extent if groups else _NO_LIST)
         else:
             action: int | None = self._words.parse_action(self.game, single[0], line)
             if action is None:
@@ -152,19 +160,18 @@ class HumanAgent:
         if values is None:
             self._show(f"There are no hints: {self._unsolved}.")
             return
-        first = {group[0]: group[0] for group in self._words.menu(self.game, single[0])}
-        legal = np.flatnonzero(~np.isnan(values)).tolist()
+        from_menu = [group[0] for group in self._words.menu(self.game, single[0])]
         shown: dict[float, int] = {}
-        for action in sorted(legal, key=lambda action: (-round(values[action], 9), action not in first, action)):
-            shown.setdefault(round(values[action], 9), action)
+        for action in [*from_menu, *np.flatnonzero(~np.isnan(values)).tolist()]:
+            shown.setdefault(round(float(values[action]), 9), action)
         lines = [
             f"  {value:8.5f}  {self.game.action_name(single[0], action)}"
-            for value, action in list(shown.items())[:_NUM_HINTS]
+            for value, action in sorted(shown.items(), reverse=True)[:_NUM_HINTS]
         ]
         self._show("\n".join(["Best, with the exact value of each:", *lines]))
 
     def _values(self, single: States) -> NDArray[np.float64] | None:
-        """The exact value (A,) of every action for the mover, NaN where illegal; None where the game is not solved."""
+        """The exact value (A,) of every action, NaN where illegal; None where the game is not solved."""
         if self._solution is None and not self._unsolved:
             self._show("Looking up the exact solution, which may take a moment the first time.")
             try:
@@ -175,6 +182,3 @@ class HumanAgent:
             return None
         values: NDArray[np.float64] = self._solution.action_values(single)[0]
         return values
-
-
-_NO_LIST = "There is nothing to pick by number here."

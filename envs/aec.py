@@ -75,6 +75,7 @@ class MultiAgentEnv(AECEnv[str, Observation, int | None]):
         self.max_cycles = max_cycles
         self.possible_agents = [f"player_{seat}" for seat in range(num_players)]
         self.agents: list[str] = []
+        self.agent_selection = self.possible_agents[0]
         self._renderer = Renderer(self.game, render_mode, fps=4)
         self._seats = {agent: seat for seat, agent in enumerate(self.possible_agents)}
         box = observation_box(self.game)
@@ -197,15 +198,18 @@ class MultiAgentEnv(AECEnv[str, Observation, int | None]):
     def _note_endings(self) -> None:
         """Mark the agents whose game has just ended, and let them step first."""
         state = self._states[0]
-        players = range(self.game.num_players)
-        finished = [bool(state.finished[seat]) for seat in players]
-        truncated = bool(state.truncated)
-        if self.max_cycles is not None and not state.over:
-            truncated = min(int(state.turns[seat]) for seat in players if not finished[seat]) >= self.max_cycles
+        in_play = [seat for seat in range(self.game.num_players) if not state.finished[seat]]
+        at_limit = self.max_cycles is not None and in_play != [] and (
+            min(int(state.turns[seat]) for seat in in_play) >= self.max_cycles
+        )
         for agent in self.agents:
-            if truncated and not self.terminations[agent]:
+            if self.terminations[agent]:
+                continue
+            if self._seats[agent] in in_play:
+                self.truncations[agent] = at_limit
+            elif state.truncated:
                 self.truncations[agent] = True
-            elif finished[self._seats[agent]]:
+            else:
                 self.terminations[agent] = True
         self._select()
 

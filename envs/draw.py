@@ -1,8 +1,8 @@
-"""Drawing with Pillow, shared by the games' pictures: a table cloth, dice, words, tracks. Needs the extra `render`.
+"""Drawing with Pillow, shared by the games' pictures: a table cloth, dice, words, tracks.
 
-Everything is drawn at `_FINE` times its size and then shrunk, which smooths the edges. Positions and sizes are in
-pixels of the finished picture. The font is the one that comes with Pillow, so no font file is needed; it knows the
-letters, figures and `+` but none of the signs `−`, `×`, `÷`, which are therefore drawn.
+Needs the extra `render`. Everything is drawn at `_FINE` times its size and then shrunk, which smooths the
+edges; positions and sizes are in pixels of the finished picture. The font is Pillow's own, so no font file is
+needed; it has letters and figures but none of the signs − × ÷, which are therefore drawn.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Canvas:
         radius: float = 0,
         outline: Colour | None = None,
     ) -> None:
-        """A filled rectangle whose upper left corner is at (x, y), with rounded corners and an outline if asked."""
+        """A filled rectangle with its upper left corner at (x, y), rounded and with an outline if asked."""
         corners = [_FINE * x, _FINE * y, _FINE * (x + width) - 1, _FINE * (y + height) - 1]
         self._draw.rounded_rectangle(corners, _FINE * radius, colour, outline, _FINE * 2 if outline else 0)
 
@@ -110,12 +110,14 @@ class Canvas:
     def text(
         self, x: float, y: float, words: str, size: int, colour: Colour, anchor: str = "lm", bold: float = 0
     ) -> None:
-        """Words at (x, y); `anchor` is Pillow's: `"lm"` left, `"mm"` centred, `"rm"` right. `bold` thickens, in pixels."""
+        """Words at (x, y); `anchor`: `"lm"` left, `"mm"` centred, `"rm"` right; `bold` thickens."""
         stroke = round(_FINE * bold)
-        self._draw.text((_FINE * x, _FINE * y), words, colour, _font(_FINE * size), anchor, stroke_width=stroke)
+        self._draw.text(
+            (_FINE * x, _FINE * y), words, colour, _font(_FINE * size), anchor, stroke_width=stroke
+        )
 
     def die(self, x: float, y: float, size: float, colour: Colour, face: str, ink: Colour) -> None:
-        """A die whose upper left corner is at (x, y), with a number, a letter or one of `+ − × ÷` on its face."""
+        """A die with its upper left corner at (x, y), and a number, a letter or one of + − × ÷ on it."""
         radius = size / 6
         self.box(x + size / 24, y + size / 16, size, size, blend(CLOTH, (0, 0, 0), 0.45), radius)
         self.box(x, y, size, size, blend(colour, (0, 0, 0), 0.22), radius)
@@ -143,12 +145,14 @@ class Canvas:
         elif face != "−":
             self.text(x, y, face, round(size * 0.62), ink, "mm", bold=size / 64)
 
-    def track(self, x: float, y: float, width: float, height: float, share: float, colour: Colour, marks: int) -> None:
-        """A trough filled to `share` (cut to 0 to 1), divided by `marks` - 1 marks."""
+    def track(
+        self, x: float, y: float, width: float, height: float, share: float, colour: Colour, parts: int
+    ) -> None:
+        """A trough filled to `share` (cut to 0 to 1), with marks that divide it into so many parts."""
         self.box(x, y, width, height, TROUGH, height / 2)
         filled = min(1.0, max(0.0, share)) * width
         if filled > 0:
             self.box(x, y, max(filled, height), height, colour, height / 2)
-        for mark in range(1, marks):
-            place = x + width * mark / marks
+        for mark in range(1, parts):
+            place = x + width * mark / parts
             self.line(place, y + height * 0.3, place, y + height * 0.7, blend(PANEL, PALE, 0.35), 1)

@@ -207,6 +207,31 @@ class Game:
             raise OptionError(f"reward must be one of {', '.join(get_args(Reward))}, not {reward!r}")
         return self.score_scale if reward == "score" else 0.0
 
+    def play_randomly(
+        self,
+        states: States,
+        steps: int,
+        agent_seed: int,
+        observations: NDArray[np.float32],
+        masks: NDArray[np.int8],
+    ) -> int:
+        """Random play by every seat inside the compiled loop: the fastest way to many positions.
+
+        Args:
+            states: (B,) games, played on in place; a game that ends begins again under the next seed.
+            steps: decisions in each game.
+            agent_seed: what the choices depend on, beside the games' seeds.
+            observations, masks: (B, D) and (B, A), written after every decision for the next player to move.
+
+        Returns:
+            How many games ended.
+        """
+        return int(
+            self.loops.play_randomly(
+                states, self._blank, steps, np.uint64(agent_seed), self.tables, observations, masks
+            )
+        )
+
     @staticmethod
     def as_actions(actions: Any, count: int) -> NDArray[np.int64]:
         """`actions` as (count,) int64, or `IllegalActionError` where they are not so many whole numbers."""

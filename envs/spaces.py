@@ -34,4 +34,4 @@ class LegalDiscrete(spaces.Discrete):
         return super().sample(mask, probability)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return spaces.Discrete, (self.n,)
+        return spaces.Discrete, (self.n,), {"_np_random": self._np_random}

@@ -1,7 +1,7 @@
 """Confidence intervals, each computed from the units that were actually played.
 
-A *unit* is what is independent of the rest: a game, or all the games that share their dice. Nothing here assumes a
-number of units or a spread: both are read from the samples.
+A *unit* is what is independent of the rest: a game, or all the games that share their dice. Nothing here
+assumes a number of units or a spread: both are read from the samples.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def check_confidence(confidence: float) -> float:
 def wilson(successes: float, n: int, confidence: float = 0.95) -> Interval:
     """Wilson's score interval for a proportion.
 
-    It keeps a width at 0 and at n successes. Source: E. B. Wilson, "Probable inference, the law of succession, and
-    statistical inference", J. Am. Stat. Assoc. 22 (1927).
+    It keeps a width at 0 and at n successes. Source: E. B. Wilson, "Probable inference, the law of
+    succession, and statistical inference", Journal of the American Statistical Association 22 (1927).
 
     Args:
         successes: from 0 to n; shared wins may make it a fraction.
@@ -47,7 +47,7 @@ def wilson(successes: float, n: int, confidence: float = 0.95) -> Interval:
 
 
 def t_quantile(n: int, confidence: float = 0.95) -> float:
-    """How many standard errors the two-sided t interval of a mean of n samples reaches: 2.262 for ten at 0.95."""
+    """How many standard errors the t interval of a mean of n samples reaches to each side: 2.262 for ten."""
     from scipy.special import stdtrit
 
     return float(stdtrit(n - 1, 0.5 + check_confidence(confidence) / 2))
@@ -57,7 +57,9 @@ def t_interval(samples: ArrayLike, confidence: float = 0.95) -> Interval:
     """Student's t interval for the mean of independent `samples` (n,), at least two of them."""
     x = np.asarray(samples, np.float64)
     if x.ndim != 1 or len(x) < 2:
-        raise OptionError(f"a t interval needs at least two samples in one row, not an array of shape {x.shape}")
+        raise OptionError(
+            f"a t interval needs at least two samples in one row, not an array of shape {x.shape}"
+        )
     mean = float(x.mean())
     half = t_quantile(len(x), confidence) * float(x.std(ddof=1)) / float(np.sqrt(len(x)))
     return mean - half, mean + half
@@ -66,8 +68,8 @@ def t_interval(samples: ArrayLike, confidence: float = 0.95) -> Interval:
 def interval_of_mean(samples: ArrayLike, confidence: float = 0.95) -> Interval:
     """An interval for the mean of independent `samples` (n,), each from 0 to 1, that never loses its width.
 
-    The t interval, cut off at 0 and 1. Where every unit gave the same it would have no width and say nothing; then
-    Wilson's interval over the number of units, which grows narrow only as units are added.
+    The t interval, cut off at 0 and 1. Where every unit gave the same it would have no width and say nothing;
+    then Wilson's interval over the number of units, which grows narrow only as units are added.
     """
     x = np.asarray(samples, np.float64)
     if len(x) < 2 or float(np.ptp(x)) < _SAME:
@@ -85,8 +87,8 @@ def interval_of_difference(samples: ArrayLike, confidence: float = 0.95) -> Inte
 def interval_of_ratio(parts: ArrayLike, wholes: ArrayLike, confidence: float = 0.95) -> Interval | None:
     """A t interval for sum(parts) / sum(wholes), where unit i brings parts[i] and wholes[i] (each (n,)).
 
-    The usual ratio estimator: its error is that of the mean of parts - ratio × wholes, so what happens inside one unit
-    may depend on each other as it likes. None where there are fewer than two units or they show no spread.
+    The usual ratio estimator: its error is that of the mean of parts - ratio × wholes, so what happens inside
+    one unit may hang together as it likes. None where there are fewer than two units or they show no spread.
     """
     p, w = np.asarray(parts, np.float64), np.asarray(wholes, np.float64)
     if len(w) < 2 or not w.sum() > 0:

@@ -1,4 +1,4 @@
-"""Matches: many games at once between agents, with every agent in every seat and, if wished, with the same dice."""
+"""Matches: many games at once between agents, every agent in every seat, if wished with the same dice."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Decisions:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """What came of a match of G games between k agents in n seats. Game g had the seating g % R of R seatings.
+    """What came of a match of G games between k agents in n seats. Game g had seating g % R of R seatings.
 
     Attributes:
         seatings: (R, n) int64, which agent sits where.
@@ -71,15 +71,22 @@ class Match:
 
     def of_units(self, of_games: NDArray[np.float64]) -> NDArray[np.float64]:
         """Means over the games of each unit: (U, …) from (G, …)."""
-        return of_games.reshape(self.num_units, -1, *of_games.shape[1:]).mean(axis=1)
+        means: NDArray[np.float64] = of_games.reshape(self.num_units, -1, *of_games.shape[1:]).mean(axis=1)
+        return means
+
+
+def take(states: States, index: NDArray[np.int64]) -> States:
+    """A copy of the states picked by `index`."""
+    return states[index].view(np.recarray)
 
 
 def make_seatings(num_agents: int, num_seats: int) -> NDArray[np.int64]:
     """Every rotation of the agents round the table, each once: (R, n), which agent sits where.
 
-    With fewer agents than seats they are repeated round the table. Where they then do not come out even (two agents
-    in three seats) each agent takes its turn at having the extra seat, so that in all seatings together every agent
-    holds every seat equally often. R is the number of agents where that divides the seats, else agents × seats.
+    With fewer agents than seats they are repeated round the table. Where they then do not come out even (two
+    agents in three seats) each agent takes its turn at having the extra seat, so that in all seatings every
+    agent holds every seat equally often. R is the number of agents where that divides the number of
+    seats, else agents × seats.
 
     Raises:
         OptionError: fewer than two agents, or more than seats.
@@ -93,6 +100,13 @@ def make_seatings(num_agents: int, num_seats: int) -> NDArray[np.int64]:
         for turned in range(num_seats)
     ]
     return np.array(list(dict.fromkeys(tuple(row) for row in np.array(rows).tolist())), np.int64)
+
+
+def num_rounds(games: int, seatings: NDArray[np.int64]) -> int:
+    """How many full rounds of the seatings hold at least so many games."""
+    if games < 1:
+        raise OptionError(f"a match needs at least one game, not {games!r}")
+    return -(-games // len(seatings))
 
 
 def play_match(
@@ -112,8 +126,8 @@ def play_match(
         agents: k of them, from 2 to as many as there are seats; the same object may appear more than once.
         games: how many at least: it is rounded up to full rounds of all R seatings (see `make_seatings`).
         seed: from which every game's dice follow.
-        duplicate: whether each round of seatings is played with one seed, so that every agent meets the same dice in
-            the same seat.
+        duplicate: whether each round of seatings is played with one seed, so that every agent meets the same
+            dice in the same seat.
         progress: called with the share of the games that are over, from 0 to 1.
         watch: called with all the decisions of each block of games.
         names: what to call the agents in errors; by default their own names.
@@ -122,10 +136,9 @@ def play_match(
         IllegalActionError: an agent chose an action that is not legal; names agent, action and position.
         OptionError: a number out of range.
     """
-    if games < 1:
-        raise OptionError(f"a match needs at least one game, not {games!r}")
+    names = distinct_names([agent.name for agent in agents]) if names is None else names
     seatings = make_seatings(len(agents), game.num_players)
-    total = -(-games // len(seatings)) * len(seatings)
+    total = num_rounds(games, seatings) * len(seatings)
     number = np.arange(total)
     units = number // len(seatings) if duplicate else number
     seeds = np.empty(total, np.uint64)
@@ -136,7 +149,7 @@ def play_match(
     points, turns = np.zeros(len(agents), np.int64), np.zeros(len(agents), np.int64)
     for low in range(0, total, BLOCK):
         block = slice(low, min(low + BLOCK, total))
-        table = _Table(game, agents, names or [agent.name for agent in agents], seatings[number[block] % len(seatings)])
+        table = _Table(game, agents, names, seatings[number[block] % len(seatings)])
 
         def report(over: int, low: int = low) -> None:
             if progress is not None:
@@ -149,6 +162,18 @@ def play_match(
         if watch is not None:
             watch(decisions)
     return Match(seatings, duplicate, shares, lengths, points, turns)
+
+
+def distinct_names(names: Sequence[str]) -> list[str]:
+    """The names, with "(2)", "(3)" … added to those that came before."""
+    distinct: list[str] = []
+    for name in names:
+        candidate, number = name, 1
+        while candidate in distinct:
+            number += 1
+            candidate = f"{name} ({number})"
+        distinct.append(candidate)
+    return distinct
 
 
 class _Table:
@@ -175,11 +200,13 @@ class _Table:
                 index = playing[to_move == number]
                 if not len(index):
                     continue
-                actions = self.agents[number].act(states[index])
-                before = states[index] if keep else states[:0]
+                actions = self.agents[number].act(take(states, index))
+                before = take(states, index if keep else index[:0])
                 self._step(states, actions, index, number, unused)
                 if keep:
-                    kept.append((before, np.asarray(actions, np.int64), np.full(len(index), number), units[index]))
+                    kept.append(
+                        (before, np.asarray(actions, np.int64), np.full(len(index), number), units[index])
+                    )
             report(len(states) - len(playing))
         report(len(states))
         return states, _joined(kept, states)
@@ -190,7 +217,7 @@ class _Table:
         try:
             self.game.step(states, actions, index, unused)
         except IllegalActionError as error:
-            raise IllegalActionError(self._blame(states[index], actions, number, str(error))) from None
+            raise IllegalActionError(self._blame(take(states, index), actions, number, str(error))) from None
 
     def _blame(self, states: States, actions: Any, number: int, reason: str) -> str:
         """Who did what where, for the first of the `actions` (G,) that its state (G,) does not allow."""
@@ -199,9 +226,12 @@ class _Table:
             chosen = game.as_actions(actions, len(states))
         except IllegalActionError:
             return f"agent {name!r} gave no actions: {reason}"
-        place = game.loops.first_illegal(states, np.arange(len(states)), chosen, game.num_actions, game.tables)
+        place = game.loops.first_illegal(
+            states, np.arange(len(states)), chosen, game.num_actions, game.tables
+        )
         state = states[place]
-        return f"agent {name!r} chose {game.why_illegal(state, int(chosen[place]))}; the position:\n{game.text(state)}"
+        what = game.why_illegal(state, int(chosen[place]))
+        return f"agent {name!r} chose {what}; the position:\n{game.text(state)}"
 
 
 def _joined(

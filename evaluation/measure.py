@@ -21,7 +21,7 @@ from trialea.evaluation.intervals import (
     interval_of_difference,
     interval_of_mean,
 )
-from trialea.evaluation.match import Match, make_seatings, play_match
+from trialea.evaluation.match import Match, distinct_names, make_seatings, num_rounds, play_match
 from trialea.evaluation.regret import Regret, RegretMeter, solution_of
 
 
@@ -93,7 +93,7 @@ class Evaluation:
     def to_json(self) -> dict[str, Any]:
         """The evaluation as plain data for JSON.
 
-        The attributes under their own names, but `regret` taken apart into lists with one entry for each agent:
+        The attributes under their own names, but `regret` taken apart into lists, one entry for each agent:
         `regret_per_decision`, `regret_interval`, `optimal_share`, `decisions` (null where not measured), and
         `regret_by_throw`, `regret_by_score`, `regret_by_standing`, `worst` (then empty).
         """
@@ -122,13 +122,13 @@ def evaluate(
 ) -> Evaluation:
     """Let agents play each other and say who won how often, and what their decisions cost.
 
-    Every agent holds every seat equally often. With `duplicate` dice each seed is played once in every seating, and
-    the intervals count the seeds, not the games: games that share their dice are not independent.
+    Every agent holds every seat equally often. With `duplicate` dice each seed is played once in every
+    seating, and the intervals count seeds, not games: games that share their dice are not independent.
 
     Args:
         game: what is played.
-        agents: from two to as many as there are seats: `Agent` objects, names, or paths of models or runs; the same
-            one may appear more than once. Fewer than there are seats are repeated round the table.
+        agents: from two to as many as there are seats: `Agent` objects, names, or paths of models or runs;
+            the same one may appear more than once. Fewer than there are seats are repeated round the table.
         games: how many at least; rounded up to full rounds of all seatings.
         seed: from which the dice and the agents' own seeds follow, from 0 to 2^64 - 1.
         duplicate: whether all seatings are played with the same dice.
@@ -145,7 +145,7 @@ def evaluate(
     check_confidence(confidence)
     seed = check_seed(seed)
     seatings = make_seatings(len(agents), game.num_players)
-    rounds = -(-games // len(seatings))
+    units = num_rounds(games, seatings) * (1 if duplicate else len(seatings))
     seeds = np.empty(len(agents), np.uint64)
     derive_many(np.full(len(agents), seed, np.uint64), np.arange(len(agents)), FOR_AGENT, 0, seeds)
     players = [make_agent(agent, game, int(own)) for agent, own in zip(agents, seeds, strict=True)]
@@ -154,9 +154,7 @@ def evaluate(
     meter, note = None, "it was not asked for"
     if regret:
         try:
-            meter = RegretMeter(
-                game, solution_of(game), len(agents), rounds * (1 if duplicate else len(seatings)), worst
-            )
+            meter = RegretMeter(game, solution_of(game), len(agents), units, worst)
             note = ""
         except OptionError as error:  # the solver does not reach so far
             note = str(error)
@@ -212,18 +210,6 @@ def _summary(
         regret_note=note,
         versions=versions(),
     )
-
-
-def distinct_names(names: Sequence[str]) -> list[str]:
-    """The names with "(2)", "(3)" … added to those that came before."""
-    distinct: list[str] = []
-    for name in names:
-        candidate, number = name, 1
-        while candidate in distinct:
-            number += 1
-            candidate = f"{name} ({number})"
-        distinct.append(candidate)
-    return distinct
 
 
 def versions() -> dict[str, str]:

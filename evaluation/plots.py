@@ -1,6 +1,6 @@
-"""Plots for a report, as SVG to stand in the page itself, coloured by the page so that they are read by day and night.
+"""Plots for a report: SVG that stands in the page itself and takes its colours, by day and by night.
 
-Matplotlib draws in three marker colours, which are then replaced by the page's CSS variables: `--ink` for lines and
+Matplotlib draws in marker colours, which are then replaced by the page's CSS variables: `--ink` for lines and
 letters, `--rule` for what lies behind, `--series-0` … for what is shown.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
@@ -22,10 +23,12 @@ if TYPE_CHECKING:
 NUM_SERIES = 6
 _INK, _RULE = "#010203", "#040506"
 _SERIES = [f"#0708{number:02x}" for number in range(NUM_SERIES)]
-_VARIABLES = {_INK: "var(--ink)", _RULE: "var(--rule)"} | {c: f"var(--series-{i})" for i, c in enumerate(_SERIES)}
+_VARIABLES = {_INK: "var(--ink)", _RULE: "var(--rule)"} | {
+    c: f"var(--series-{i})" for i, c in enumerate(_SERIES)
+}
 _WIDTH = 4.8  # inches: a phone shows it at about its own size
 _LINE_STYLES = ("-", "--", "-.", ":")
-_SETTINGS: dict[str, Any] = {
+_SETTINGS: Any = {
     "axes.edgecolor": _INK,
     "axes.facecolor": "none",
     "axes.grid": True,
@@ -48,45 +51,144 @@ _SETTINGS: dict[str, Any] = {
 }
 
 
-def new_figure(height: float, rows: int = 1, columns: int = 1, **more: Any) -> tuple[Figure, list[Axes]]:
-    """A figure of the given height (inches) and its axes, row by row; it needs no display and belongs to no window."""
+def settings() -> AbstractContextManager[None]:
+    """The context to draw and save in.
+
+    Raises:
+        MissingExtraError: Matplotlib is not installed.
+    """
     try:
-        from matplotlib.figure import Figure
+        import matplotlib
     except ImportError:
-        raise missing_extra("matplotlib", "report", "A report") from None
+        raise missing_extra("matplotlib", "report", "a report") from None
+    return matplotlib.rc_context(_SETTINGS)
+
+
+def new_figure(height: float, rows: int = 1, columns: int = 1, **more: Any) -> tuple[Figure, list[Axes]]:
+    """A figure of the given height (inches), and its axes row by row. It needs no display."""
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(_WIDTH, height), layout="constrained")
     return figure, list(figure.subplots(rows, columns, squeeze=False, **more).flat)
 
 
 def to_svg(figure: Figure, name: str) -> str:
-    """The figure as an `<svg>` element without anything from outside; `name` sets its inner ids apart."""
+    """The figure as an `<svg>` element that loads nothing; `name`, unique in the page, sets ids apart."""
     import matplotlib
 
     out = StringIO()
-    with matplotlib.rc_context({"svg.hashsalt": name, **_SETTINGS}):
-        figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+    with matplotlib.rc_context({"svg.hashsalt": name}):
+        figure.savefig(out, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
     svg = out.getvalue()
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r"<style .*?</style>", "", svg, flags=re.DOTALL)
     svg = re.sub(r'\sxmlns(:\w+)?="[^"]*"', "", svg)
     svg = re.sub(r'<g id="[^"]*"', "<g", svg)
-    svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", svg, count=1)
-    svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1)
+    svg = re.sub(r'^<svg[^>]*(viewBox="[^"]*")[^>]*>', r"<svg \1>", svg)
+    svg = svg.replace("xlink:href", "href")
     for colour, variable in _VARIABLES.items():
         svg = svg.replace(colour, variable)
     return svg
 
 
-def styled(draw: Any) -> Any:
-    """Let a plotting function run under this module's settings, and turn the figure that it returns into SVG."""
+def win_rates(evaluations: Sequence[Evaluation]) -> str:
+    """Every agent's win rate with its interval, match by match; the dotted line is what equal agents win."""
+    count = sum(len(evaluation.agents) for evaluation in evaluations)
+    with settings():
+        figure, (axes,) = new_figure(0.8 + 0.28 * count + 0.2 * len(evaluations))
+        place, places, labels = 0.0, [], []
+        for evaluation in evaluations:
+            par = 1 / len(evaluation.agents)
+            last = place + len(evaluation.agents) - 1
+            axes.plot([par, par], [place - 0.4, last + 0.4], color=_INK, linestyle=":", linewidth=1)
+            for a, name in enumerate(evaluation.agents):
+                low, high = evaluation.interval[a]
+                colour = _SERIES[a % NUM_SERIES]
+                axes.plot(
+                    [low, high], [place, place], color=colour, linewidth=4, solid_capstyle="butt", alpha=0.5
+                )
+                axes.plot(evaluation.win_rate[a], place, "o", color=colour, markersize=6)
+                places.append(place)
+                labels.append(_short(name))
+                place += 1
+            place += 0.7
+        axes.set(
+            xlim=(-0.02, 1.02), ylim=(place - 1, -0.7), yticks=places, yticklabels=labels, xlabel="win rate"
+        )
+        axes.xaxis.set_major_formatter(lambda x, _: f"{100 * x:.0f} %")
+        axes.grid(visible=False, axis="y")
+        return to_svg(figure, "win-rates")
 
-    def drawn(*args: Any, **kwargs: Any) -> str:
-        try:
-            import matplotlib
-        except ImportError:
-            raise missing_extra("matplotlib", "report", "A report") from None
-        with matplotlib.rc_context(_SETTINGS):
-            figure = draw(*args, **kwargs)
-        return to_svg(figure, f"{draw.__name__}{args}")
 
-    return drawn
+def learning_curves(metrics: Sequence[Mapping[str, Any]]) -> str:
+    """What was measured during training: win rates, regret, optimal share, as far as each was.
+
+    Args:
+        metrics: one mapping for each measurement, with `frames` and any of `win_rate/<opponent>`, `regret`
+            and `optimal_share`.
+
+    Returns:
+        The SVG; empty text if nothing was measured.
+    """
+    rates = sorted({key for line in metrics for key in line if key.startswith("win_rate/")})
+    panels = [
+        ("win rate against", rates),
+        ("regret, milli-wins", ["regret"]),
+        ("optimal decisions", ["optimal_share"]),
+    ]
+    curves = [(label, [(key, _curve(metrics, key)) for key in keys]) for label, keys in panels]
+    shown = [(label, [(key, curve) for key, curve in lines if curve]) for label, lines in curves]
+    shown = [(label, lines) for label, lines in shown if lines]
+    if not shown:
+        return ""
+    with settings():
+        from matplotlib.ticker import EngFormatter
+
+        figure, every = new_figure(0.6 + 1.7 * len(shown), rows=len(shown), sharex=True)
+        for axes, (label, lines) in zip(every, shown, strict=True):
+            for i, (key, curve) in enumerate(lines):
+                style = _LINE_STYLES[i % len(_LINE_STYLES)]
+                name = _short(key.partition("/")[2])
+                axes.plot(
+                    *zip(*curve, strict=True), style, color=_SERIES[i % NUM_SERIES], marker=".", label=name
+                )
+            axes.set_title(label, loc="left")
+            if label == "regret, milli-wins":
+                axes.set_ylim(bottom=0)
+            else:
+                axes.yaxis.set_major_formatter(lambda y, _: f"{100 * y:.0f} %")
+            if label.startswith("win rate"):
+                axes.legend(
+                    loc="lower right", bbox_to_anchor=(1, 0.98), ncols=3, borderpad=0, columnspacing=1
+                )
+        every[-1].set_xlabel("frames")
+        every[-1].xaxis.set_major_formatter(EngFormatter(sep=""))
+        return to_svg(figure, "learning")
+
+
+def regret_parts(regret: Regret, name: str) -> str:
+    """One agent's mean regret by throws made and by the mover's total; `name` is unique in the page."""
+    with settings():
+        figure, (left, right) = new_figure(2.3, columns=2, sharey=True, width_ratios=[2, 3])
+        _bars(left, regret.by_throw, "throws made", _SERIES[0])
+        _bars(right, regret.by_score, "own total", _SERIES[1])
+        left.set_ylabel("milli-wins a decision")
+        return to_svg(figure, name)
+
+
+def _bars(axes: Axes, parts: Mapping[str, Part], label: str, colour: str) -> None:
+    axes.bar(range(len(parts)), [part.regret for part in parts.values()], color=colour, width=0.7)
+    axes.set_xticks(range(len(parts)), list(parts), rotation=45 if len(parts) > 4 else 0)
+    axes.set_xlabel(label)
+    axes.grid(visible=False, axis="x")
+
+
+def _curve(metrics: Sequence[Mapping[str, Any]], key: str) -> list[tuple[float, float]]:
+    """The points (frames, value) at which `key` was measured."""
+    return [(line["frames"], line[key]) for line in metrics if line.get(key) is not None and "frames" in line]
+
+
+def _short(name: str, length: int = 22) -> str:
+    """A name cut to what a plot has room for; of a path the end says more."""
+    return name if len(name) <= length else "…" + name[1 - length :]

@@ -1,8 +1,9 @@
 """Regret: what each decision cost, measured against the exact solution of the game.
 
-The regret of a decision is the best action's value less that of the action chosen, where a value is the mover's
-probability of winning when everybody plays on as the solution does. It is given in *milli-wins*: thousandths of a
-win. A decision is *trivial* where every legal action has the same value; trivial decisions are left out.
+The regret of a decision is the best action's value less that of the action chosen, where a value is the
+mover's probability of winning when everybody plays on as the solution does. It is given in *milli-wins*:
+thousandths of a win. A decision is *trivial* where every legal action has the same value; trivial decisions
+are left out.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from trialea.envs.game import Game, States
 from trialea.envs.registry import entry_of
 from trialea.evaluation.intervals import Interval, interval_of_ratio
-from trialea.evaluation.match import Decisions
+from trialea.evaluation.match import Decisions, take
 
 CHUNK = 16_384  # decisions whose (B, A) values are in memory at once
 TIE = 1e-12  # values closer than this count as equal
@@ -84,7 +85,8 @@ class Regret:
     Attributes:
         decisions: how many of its decisions were not trivial; all figures are over these.
         per_decision: mean regret, in milli-wins; None where there was no decision to judge.
-        interval: its confidence interval; None where the units of the match show no spread, as for a perfect player.
+        interval: its confidence interval; None where the units of the match show no spread, as with a perfect
+            player.
         optimal_share: share of the decisions without regret.
         by_throw: by the number of throws made.
         by_score: by the mover's total, in bins such as "5–9".
@@ -112,8 +114,10 @@ def solution_of(game: Game) -> HasActionValues:
     return solution
 
 
-def regrets(values: NDArray[np.float64], actions: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """What each of the `actions` (B,) costs, as a probability, and which decisions are not trivial, each (B,).
+def regrets(
+    values: NDArray[np.float64], actions: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """What each of the `actions` (B,) costs, a probability, and which decisions are not trivial, each (B,).
 
     Args:
         values: (B, A), NaN where an action is illegal.
@@ -137,17 +141,26 @@ class RegretMeter:
         worst: how many of the worst decisions to keep for each agent.
     """
 
-    def __init__(self, game: Game, solution: HasActionValues, num_agents: int, num_units: int, worst: int = 5) -> None:
+    def __init__(
+        self, game: Game, solution: HasActionValues, num_agents: int, num_units: int, worst: int = 5
+    ) -> None:
         self._game = game
         self._solution = solution
         self._agents = [_AgentTally(num_units, worst) for _ in range(num_agents)]
 
     def add(self, decisions: Decisions) -> None:
         """Judge some decisions (D,)."""
-        order = _by_totals(decisions.states)  # equal totals together: a solution then works out each turn once
+        order = _by_totals(
+            decisions.states
+        )  # equal totals together: a solution then works out each turn once
         for low in range(0, len(order), CHUNK):
             index = order[low : low + CHUNK]
-            self._add_chunk(decisions.states[index], decisions.actions[index], decisions.agents[index], decisions.units[index])
+            self._add_chunk(
+                take(decisions.states, index),
+                decisions.actions[index],
+                decisions.agents[index],
+                decisions.units[index],
+            )
 
     def _add_chunk(
         self, states: States, actions: NDArray[np.int64], agents: NDArray[np.int64], units: NDArray[np.int64]
@@ -230,7 +243,7 @@ class _Sums:
 
 
 class _AgentTally:
-    """What is added up for one agent. Its fields `lost`, `judged` and `optimal` are (U,), by unit of the match."""
+    """What is added up for one agent; `lost`, `judged` and `optimal` are (U,), by unit of the match."""
 
     def __init__(self, num_units: int, worst: int) -> None:
         self.lost = np.zeros(num_units)
@@ -296,7 +309,9 @@ def _totals(state: Any) -> tuple[int, ...]:
     return tuple(int(state.scores[(mover + k) % n]) for k in range(n))
 
 
-def _mistake(game: Game, lost: float, state: Any, action: int, best_action: int, best_value: float) -> Mistake:
+def _mistake(
+    game: Game, lost: float, state: Any, action: int, best_action: int, best_value: float
+) -> Mistake:
     limit = getattr(game.options, "throws", None)
     return Mistake(
         position=game.text(state),

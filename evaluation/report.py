@@ -1,1 +1,131 @@
-def write_report(*a): ...
+"""One page that shows evaluations: self-contained HTML, readable on a phone, by day and by night."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from trialea.envs.errors import OptionError, missing_extra
+from trialea.evaluation.intervals import Interval
+from trialea.evaluation.measure import Evaluation
+
+
+def write_report(
+    evaluations: Sequence[Evaluation], path: str | Path, run_folder: str | Path | None = None
+) -> Path:
+    """Write a report of some evaluations: one HTML file that needs nothing else, written whole or not at all.
+
+    Args:
+        evaluations: at least one, as from `evaluate`.
+        path: the file to write; its folder is made if need be.
+        run_folder: a training run, whose learning curve is shown if it has a `metrics.jsonl`: one JSON object
+            a line, with `frames` and any of `win_rate/<opponent>`, `regret` and `optimal_share`.
+
+    Returns:
+        The path of the file.
+
+    Raises:
+        OptionError: no evaluations.
+        MissingExtraError: the extra `report` is not installed.
+    """
+    if not evaluations:
+        raise OptionError("a report needs at least one evaluation")
+    page = render(evaluations, read_metrics(Path(run_folder)) if run_folder else [])
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    _write_whole(target, page)
+    return target
+
+
+def render(evaluations: Sequence[Evaluation], metrics: Sequence[dict[str, Any]] = ()) -> str:
+    """The report's HTML; see `write_report`."""
+    try:
+        from jinja2 import Environment, StrictUndefined
+        from markupsafe import Markup
+    except ImportError:
+        raise missing_extra("jinja2", "report", "a report") from None
+    from trialea.evaluation import plots
+
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters.update(percent=percent, spread=spread, signed=signed, plain=plain)
+    template = environment.from_string(
+        files(__package__).joinpath("templates/report.html.j2").read_text("utf-8")
+    )
+    regret_plots = {
+        (i, a): Markup(plots.regret_parts(regret, f"regret-{i}-{a}"))
+        for i, evaluation in enumerate(evaluations)
+        for a, regret in enumerate(evaluation.regret or ())
+        if regret.per_decision
+    }
+    return template.render(
+        title=_title(evaluations),
+        evaluations=evaluations,
+        win_rates=Markup(plots.win_rates(evaluations)),
+        learning=Markup(plots.learning_curves(metrics)),
+        regret_plots=regret_plots,
+        versions={name: found for evaluation in evaluations for name, found in evaluation.versions.items()},
+    )
+
+
+def read_metrics(run_folder: Path) -> list[dict[str, Any]]:
+    """The measurements of a training run, none where it kept none; a line cut off in writing is left out."""
+    path = run_folder / "metrics.jsonl"
+    if not path.is_file():
+        return []
+    measured = []
+    for line in path.read_text("utf-8").splitlines():
+        try:
+            found = json.loads(line)
+        except json.JSONDecodeError:
+            continue
+        if isinstance(found, dict):
+            measured.append(found)
+    return measured
+
+
+def _title(evaluations: Sequence[Evaluation]) -> str:
+    """The agent that all evaluations begin with, if there is one, and the game."""
+    firsts = {evaluation.agents[0] for evaluation in evaluations}
+    games = ", ".join(dict.fromkeys(evaluation.game for evaluation in evaluations))
+    return f"{firsts.pop()} in {games}" if len(firsts) == 1 else games
+
+
+def percent(rate: float) -> str:
+    """A rate as a percentage with one decimal."""
+    return f"{100 * rate:.1f}\N{NO-BREAK SPACE}%"
+
+
+def spread(interval: Interval, decimals: int = 1, factor: float = 100.0) -> str:
+    """An interval, by default of rates and in per cent."""
+    low, high = (f"{factor * limit:.{decimals}f}".replace("-", "−") for limit in interval)
+    return f"{low} to {high}"
+
+
+def signed(rate: float) -> str:
+    """A difference of rates in percentage points."""
+    return f"{100 * rate:+.1f}".replace("-", "−")
+
+
+def plain(milli_wins: float) -> str:
+    """A regret with as many decimals as help."""
+    return f"{milli_wins:.3f}" if milli_wins < 10 else f"{milli_wins:.1f}"
+
+
+def _write_whole(target: Path, text: str) -> None:
+    """Write beside the target, then rename: a reader never meets half a page."""
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}-", suffix=".tmp")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        Path(name).chmod(0o644)
+        Path(name).replace(target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise

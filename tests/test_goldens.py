@@ -1,9 +1,9 @@
-"""Whole games, written down: a change in rules, dice, seeding, names or text shows up as a readable difference.
+"""Whole games, written down: a change in rules, dice, seeding, names or text is a readable difference.
 
-A file in `goldens/` begins with the game's recipe (`game: …`, `players: …`, one a line, up to an empty line), from
-which the rest is played again and compared. Every registered game needs one with its default options. For a new
-playthrough write the recipe and an empty line; `TRIALEA_UPDATE_GOLDENS=1 pytest tests/test_goldens.py` then writes the
-rest, as it does after an intended change.
+A file in `goldens/` begins with the game's recipe (`game: no_dice` and so on, to an empty line); the
+rest is played again from it and compared. Every registered game needs one with its default options. For
+a new one write the recipe and an empty line. With `TRIALEA_UPDATE_GOLDENS=1` in the environment the
+tests write the rest, as they do after an intended change.
 """
 
 from __future__ import annotations
@@ -60,7 +60,9 @@ def test_playthrough_is_as_written(path: Path) -> None:
     now = replay(recipe_of(path))
     if os.environ.get("TRIALEA_UPDATE_GOLDENS") == "1":
         path.write_text(now, encoding="utf-8")
-    assert path.read_text(encoding="utf-8") == now, f"{path.name} differs; see the top of {Path(__file__).name}"
+    assert path.read_text(encoding="utf-8") == now, (
+        f"{path.name} differs; see the top of {Path(__file__).name}"
+    )
 
 
 @pytest.mark.parametrize("name", GAMES)

@@ -73,7 +73,9 @@ def test_the_list_has_a_line_for_each_score_lowest_first(game: Game) -> None:
     action = int(script.agent(game).act(states)[0])
     assert game.action_name(states[0], action).endswith("= 0")
     groups = names.menu(game, states[0])
-    scores = [{game.tables.scores[names.outcome_index(states[0].dice), a - NUM_REROLLS] for a in g} for g in groups]
+    scores = [
+        {game.tables.scores[names.outcome_index(states[0].dice), a - NUM_REROLLS] for a in g} for g in groups
+    ]
     assert all(len(group) == 1 for group in scores)
     lowest = [group.pop() for group in scores]
     assert lowest == sorted(set(lowest))
@@ -197,7 +199,7 @@ def test_a_batch_is_asked_one_by_one(game: Game) -> None:
 
 @pytest.mark.parametrize("name", GAMES)
 def test_every_game_can_be_played_from_its_menu(name: str) -> None:
-    """Whatever the game: the first of the list where there is one, else the first legal action by its number."""
+    """Whatever the game: the first of the list where there is one, else the first legal action."""
     game = trialea.make_game(name, 4)
     agent: HumanAgent
     typed: list[str] = []

@@ -55,6 +55,14 @@ def resume(folder: str | Path, progress: bool = True) -> bool:
     return _run(load_config(run / CONFIG), run, newest_checkpoint(run / "checkpoints"), progress)
 
 
+def new_run_folder(parent: Path, name: str) -> Path:
+    """A folder in `parent` for a new run called `name`: name-1, name-2, and so on, the first that is free."""
+    number = 1
+    while (parent / f"{name}-{number}").exists():
+        number += 1
+    return parent / f"{name}-{number}"
+
+
 def build(config: TrainConfig) -> tuple[MaskablePPO, GamesVecEnv, PastSelves]:
     """The model, its games and the pool of past selves, as new."""
     game = config.make_game()

@@ -11,7 +11,7 @@ linear in the other, so the pair is solved by policy iteration: fix both policie
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -75,8 +75,11 @@ def solve_sum(total: Any, throws: Any, turn: Any, values: Any) -> int:
                 value_w, q = solve_turn(theirs, throws, turn, work, zeros)
             # Under these policies u = c + p (1 - w) and w = d + q (1 - u).
             c, d = value_u - p * (1.0 - w), value_w - q * (1.0 - u)
-            new_u = (c + p - p * (d + q)) / (1.0 - p * q)
-            new_w = d + q * (1.0 - new_u)
+            if low == high:  # one equation: as two, the smallest difference between u and w would grow
+                new_u = new_w = (c + p) / (1.0 + p)
+            else:
+                new_u = (c + p - p * (d + q)) / (1.0 - p * q)
+                new_w = d + q * (1.0 - new_u)
             change = max(abs(new_u - u), abs(new_w - w))
             u, w = new_u, new_w
             if change < _SETTLED:
@@ -171,9 +174,15 @@ class Solution:
         fill_policies(self.values, movers, others, self._throws, self._turn, policies)
         return policies
 
-    def summary(self) -> dict[str, Any]:
-        """The solution in plain data, as `trialea solve --json` prints it."""
-        first = self.value(0, 0)
+    def summary(self, totals: Sequence[int] = (0, 0)) -> dict[str, Any]:
+        """The solution in plain data, as `trialea solve --json` prints it.
+
+        Args:
+            totals: the position that `"value"` speaks of: the mover's total, then the other's.
+        """
+        if len(totals) != 2:
+            raise OptionError(f"a position of two-player No Dice is two totals, not {len(totals)}")
+        first = self.value(*totals)
         options = asdict(self.game.options)
         return {
             "game": self.game.name,
@@ -211,6 +220,7 @@ def compute(
     """The table of winning probabilities (T, T), computed anew, with its residual and the seconds it took."""
     target, throws = game.options.target, game.options.throws
     turn = make_turn(game.options.intermediates)
+    solve_sum(0, throws, turn, np.full((1, 1), np.nan))  # compile before the clock starts
     values = np.full((target, target), np.nan)
     began = time.perf_counter()
     for total in range(2 * target - 2, -1, -1):

@@ -83,7 +83,7 @@ def apply(state: Any, action: Any, tables: Any) -> None:
 
 
 @kernel
-def _left_of(seat: Any, state: Any) -> Any:
+def _following(seat: Any, state: Any) -> Any:
     return seat + 1 if seat + 1 < state.num_players else 0
 
 
@@ -99,9 +99,9 @@ def _end_turn(state: Any, score: Any, tables: Any) -> None:
     num_in = 0
     for other in range(state.num_players):
         num_in += 1 - state.finished[other]
-    following = _left_of(seat, state)
+    following = _following(seat, state)
     while state.finished[following]:
-        following = _left_of(following, state)
+        following = _following(following, state)
     state.mover = following
     if num_in == 1:
         state.finished[following] = 1
@@ -139,7 +139,7 @@ def observe(state: Any, seat: Any, tables: Any, out: Any) -> None:
         seats[3 * offset] = min(np.float32(1.0), np.float32(state.scores[other]) * tables.per_point)
         seats[3 * offset + 1] = np.float32(1 - state.finished[other])
         seats[3 * offset + 2] = np.float32(other == state.mover)
-        other = _left_of(other, state)
+        other = _following(other, state)
     shown = seats[3 * np.int64(state.num_players) :]
     worth = tables.worth[outcome_of(state)]
     for index in range(NUM_SCORES + 1):

@@ -1,4 +1,4 @@
-"""No Dice in words: what actions and the entries of an observation are called, and why an action is refused."""
+"""No Dice in words: the names of actions and of an observation's entries, and what a person types."""
 
 from __future__ import annotations
 
@@ -44,7 +44,10 @@ def _formula(shown: list[int | str], action: int) -> str:
 
 
 def action_name(game: Game, state: Any, action: int) -> str:
-    """`"reroll dice 0, 3"`, `"(5 − 3) ÷ 0 = 0"`, `"5 − 4 = 1, and 2 + 3 left over: 6"` or `"add up the faces: 17"`."""
+    """The action in words.
+
+    `"reroll dice 0, 3"`, `"(5 − 3) ÷ 0 = 0"`, `"5 − 4 = 1, and 2 + 3 left over: 6"`, `"add up the faces: 9"`.
+    """
     if action < NUM_REROLLS:
         return "reroll dice " + ", ".join(map(str, rerolled_dice(action)))
     shown = symbols(state)
@@ -54,7 +57,9 @@ def action_name(game: Game, state: Any, action: int) -> str:
     score = int(game.tables.scores[outcome_index(state.dice), action - NUM_REROLLS])
     if score == ILLEGAL:
         return formula
-    left_over = [face_value(shown[die]) for die in range(NUM_DICE) if die not in EXPRESSIONS[action - NUM_REROLLS].dice]
+    left_over = [
+        face_value(shown[die]) for die in range(NUM_DICE) if die not in EXPRESSIONS[action - NUM_REROLLS].dice
+    ]
     if not left_over:
         return f"{formula} = {score}"
     return f"{formula} = {score - sum(left_over)}, and {' + '.join(map(str, left_over))} left over: {score}"
@@ -103,9 +108,7 @@ def parse_action(game: Game, state: Any, line: str) -> int | None:
     if not command.startswith("r"):
         return None
     rest = command.removeprefix("reroll").removeprefix("r").replace(",", " ").split()
-    if rest == ["all"]:
-        return NUM_REROLLS - 1
-    digits = "".join(rest)
+    digits = "01234" if rest == ["all"] else "".join(rest)
     if digits and not (digits.isascii() and digits.isdigit()):
         return None
     if not digits or any(int(digit) >= NUM_DICE for digit in digits):
@@ -114,7 +117,7 @@ def parse_action(game: Game, state: Any, line: str) -> int | None:
 
 
 def menu(game: Game, state: Any) -> list[list[int]]:
-    """The legal actions that a person picks from a list, in groups that come to the same, the best reading first.
+    """The legal actions that a person picks from a list, in groups that come to the same, the plainest first.
 
     Here: every way to stop, a group for each score, from the lowest.
     """
@@ -132,7 +135,9 @@ def menu(game: Game, state: Any) -> list[list[int]]:
 
 def observation_names(game: Game) -> list[str]:
     """The name of every entry of the observation, in order."""
-    names = [f"die {die} shows {FACES[die][face]} (face {face})" for die in range(NUM_DICE) for face in range(6)]
+    names = [
+        f"die {die} shows {FACES[die][face]} (face {face})" for die in range(NUM_DICE) for face in range(6)
+    ]
     names += [f"throws left: {left}" for left in range(game.options.throws)]
     for offset in range(game.num_players):
         whose = "observer" if offset == 0 else f"player {offset} after the observer"

@@ -7,7 +7,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trialea.envs.draw import CLOTH, DIM, GOLD, INK, PALE, PANEL, SEATS, TROUGH, Canvas, Colour, blend, require_pictures
+from trialea.envs.draw import (
+    CLOTH,
+    DIM,
+    GOLD,
+    INK,
+    PALE,
+    PANEL,
+    SEATS,
+    TROUGH,
+    Canvas,
+    Colour,
+    blend,
+    require_pictures,
+)
 from trialea.envs.no_dice.names import symbols
 from trialea.envs.no_dice.rules import NUM_DICE
 
@@ -66,7 +79,7 @@ def text(game: Game, state: Any) -> str:
 
 
 def picture(game: Game, state: Any) -> NDArray[np.uint8]:
-    """The state as an RGB picture, (height, 640, 3) uint8; its height depends on the number of players alone."""
+    """The state as an RGB picture, (height, 640, 3) uint8; the height depends on the players alone."""
     canvas = Canvas(_WIDTH, _TOP + _ROW * game.num_players + 28)
     left = (_WIDTH - NUM_DICE * _DIE - (NUM_DICE - 1) * _GAP) / 2
     for die, face in enumerate(_faces(state)):
@@ -112,7 +125,7 @@ def _draw_player(canvas: Canvas, game: Game, state: Any, seat: int, left: float,
 
 
 def _marks(target: int) -> int:
-    """Into how many parts a track is divided, so that each stands for a round number of points; 1 for none."""
+    """Into how many parts a track is divided, so that each stands for a round number of points."""
     for step in (1, 2, 5, 10, 20, 25, 50, 100, 200):
         if target % step == 0 and target // step <= 10:
             return target // step

@@ -1,0 +1,255 @@
+"""The multi-agent environment: PettingZoo's own tests for every table, and what they don't look at."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from copy import deepcopy
+from functools import partial
+from importlib import import_module
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pettingzoo
+import pytest
+from gymnasium import spaces
+from pettingzoo.utils import BaseWrapper
+from pettingzoo.utils.conversions import aec_to_parallel
+
+from tests.helpers import ONE_DECISION_TURNS, TABLES, legal_of, pick, play_aec
+from trialea import GAMES, IllegalActionError, NotResetError, OptionError
+from trialea.envs.aec import MultiAgentEnv
+
+with warnings.catch_warnings():  # PettingZoo's tests import one of its own environments in a way that it deprecates
+    warnings.simplefilter("ignore", DeprecationWarning)
+    from pettingzoo.test import api_test, max_cycles_test, render_test, seed_test
+
+# PettingZoo's tests warn of every dict observation that is not one of their own environments', and of the mask of an
+# agent whose game has ended. Nothing else may warn.
+expect_dict_observations = pytest.mark.filterwarnings(
+    "ignore:^Observation is not a NumPy array$:UserWarning",
+    r"ignore:^Observation space for each agent probably should be gymnasium\.spaces\.box or:UserWarning",
+    r"ignore:^Action mask numpy array is all zeros \(no legal actions\)\.$:UserWarning",
+)
+
+
+def make(name: str, players: int = 2, **kwargs: Any) -> MultiAgentEnv:
+    return import_module(GAMES[name].aec_module).env(num_players=players, **kwargs)
+
+
+class AnyAction(BaseWrapper[str, Any, Any]):
+    """Takes every number as an action, the k-th counting round through the legal ones.
+
+    `max_cycles_test` draws actions without a mask, in the parallel form before the player's dice are even thrown.
+    Endings pass through untouched, and they are what that test is about.
+    """
+
+    def __init__(self, env: MultiAgentEnv) -> None:
+        super().__init__(env)
+        self.metadata = {**env.metadata, "is_parallelizable": True}
+
+    def step(self, action: int | None) -> None:
+        if action is not None:
+            legal = legal_of(self.env.observe(self.env.agent_selection)["action_mask"])
+            action = legal[action % len(legal)]
+        self.env.step(action)
+
+
+@expect_dict_observations
+@pytest.mark.parametrize(("name", "players"), TABLES)
+def test_pettingzoo_api(name: str, players: int) -> None:
+    api_test(make(name, players), num_cycles=300)
+
+
+@pytest.mark.parametrize(("name", "players"), TABLES)
+def test_pettingzoo_seeds(name: str, players: int) -> None:
+    seed_test(partial(make, name, players), num_cycles=200)
+
+
+@pytest.mark.parametrize(("name", "players"), TABLES)
+def test_pettingzoo_max_cycles(name: str, players: int) -> None:
+    def env(max_cycles: int) -> AnyAction:
+        return AnyAction(make(name, players, max_cycles=max_cycles, **ONE_DECISION_TURNS[name]))
+
+    max_cycles_test(SimpleNamespace(env=env, parallel_env=lambda max_cycles: aec_to_parallel(env(max_cycles))))
+
+
+@pytest.mark.parametrize(("name", "players"), TABLES)
+def test_pettingzoo_rendering(name: str, players: int) -> None:
+    def env(render_mode: str) -> MultiAgentEnv:
+        made = make(name, players, render_mode=render_mode)
+        made._renderer._fps = 0  # nobody watches
+        return made
+
+    render_test(env)
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_raw_env_and_the_registry_make_the_same_environment(name: str) -> None:
+    module = import_module(GAMES[name].aec_module)
+    made = pettingzoo.make("aec", GAMES[name].pettingzoo_id, num_players=3)
+    for env in (made, module.raw_env(num_players=3), module.env(num_players=3)):
+        assert isinstance(env.unwrapped, MultiAgentEnv)
+        assert env.possible_agents == ["player_0", "player_1", "player_2"]
+        env.reset(seed=1)
+        assert env.unwrapped.game_state.tobytes() == made.unwrapped.game_state.tobytes() or env is made
+
+
+@pytest.mark.parametrize(("name", "players"), TABLES)
+def test_rewards_are_the_games_and_are_seen_once_by_everybody(name: str, players: int) -> None:
+    env = make(name, players)
+    for seed in range(5):
+        env.reset(seed=seed)
+        earned = dict.fromkeys(env.possible_agents, 0.0)
+        endings = dict.fromkeys(env.possible_agents, 0)
+        for agent, observation, reward, done, _ in play_aec(env, np.random.default_rng(seed)):
+            earned[agent] += reward
+            endings[agent] += done
+            assert observation["action_mask"].any() != done
+            assert not endings[agent] or done
+        assert set(endings.values()) == {1}
+        shares = env.game_state.share[:players]
+        assert list(earned.values()) == pytest.approx((shares * players - 1) / (players - 1))
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_score_rewards_add_up_to_the_score(name: str) -> None:
+    env = make(name, 3, reward="score")
+    env.reset(seed=2)
+    earned = dict.fromkeys(env.possible_agents, 0.0)
+    for agent, _, reward, _, _ in play_aec(env, np.random.default_rng(2)):
+        earned[agent] += reward
+    assert list(earned.values()) == pytest.approx(env.game.score_scale * env.game_state.scores[:3])
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_only_the_mover_has_legal_actions(name: str) -> None:
+    env = make(name, 4)
+    env.reset(seed=3)
+    for agent, _, _, done, _ in play_aec(env, np.random.default_rng(3)):
+        state = env.game_state
+        assert done or agent == f"player_{state.mover}"
+        for seat, other in enumerate(env.possible_agents):
+            mask = env.observe(other)["action_mask"]
+            assert mask.any() == (seat == state.mover and not state.over)
+            assert mask.dtype == np.int8
+
+
+@pytest.mark.parametrize("name", GAMES)
+@pytest.mark.parametrize("max_cycles", [1, 3])
+def test_max_cycles_truncates_those_who_are_in_after_whole_rounds(name: str, max_cycles: int) -> None:
+    for seed in range(40):
+        env = make(name, 3, max_cycles=max_cycles)
+        env.reset(seed=seed)
+        over = {}
+        for agent, _, _, done, _ in play_aec(env, np.random.default_rng(seed)):
+            if done:
+                over[agent] = (env.terminations[agent], env.truncations[agent])
+        state = env.game_state
+        assert over.keys() == set(env.possible_agents)
+        for seat, agent in enumerate(env.possible_agents):
+            assert over[agent] == (bool(state.finished[seat]), not state.finished[seat])
+        if not state.over:
+            assert {state.turns[seat] for seat in range(3) if not state.finished[seat]} == {max_cycles}
+
+
+def test_a_player_who_goes_out_in_the_last_cycle_has_terminated() -> None:
+    """No Dice: seat 2 is put out by the very move after which the others are cut short."""
+    env = make("no_dice", 3, max_cycles=1, throws=1, target=1000)
+    env.reset(seed=0, options={"first_player": 0})
+    for _ in range(2):
+        env.step(pick(env.observe(env.agent_selection)["action_mask"], np.random.default_rng(0)))
+    env.game_state.scores[2] = 999
+    mask = env.observe("player_2")["action_mask"]
+    worst = max(legal_of(mask), key=lambda action: _points(env, action))
+    assert _points(env, worst) > 0
+    env.step(worst)
+    assert env.terminations == {"player_0": False, "player_1": False, "player_2": True}
+    assert env.truncations == {"player_0": True, "player_1": True, "player_2": False}
+
+
+def _points(env: MultiAgentEnv, action: int) -> int:
+    after = env.game.choose(env._states, [action])
+    return int(after.scores.sum() - env.game_state.scores.sum())
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_first_player_begins(name: str) -> None:
+    env = make(name, 4)
+    for first in range(4):
+        env.reset(seed=1, options={"first_player": first})
+        assert env.agent_selection == f"player_{first}"
+    for wrong in (-1, 4, 1.0, "player_1", None):
+        with pytest.raises(OptionError, match="first_player"):
+            env.reset(seed=1, options={"first_player": wrong})
+
+
+@pytest.mark.parametrize("name", GAMES)
+@pytest.mark.parametrize("copy", [deepcopy, lambda env: pickle.loads(pickle.dumps(env)), MultiAgentEnv.clone])
+def test_copies_in_mid_game_go_on_alike_and_apart(name: str, copy: Any) -> None:
+    env = make(name, 3, max_cycles=50)
+    env.reset(seed=4)
+    for step, _ in enumerate(play_aec(env, np.random.default_rng(0))):
+        if step == 13:
+            break
+    twin = copy(env)
+    before = env.game_state.tobytes()
+    futures = []
+    for one in (twin, env):
+        assert one.game_state.tobytes() == before
+        played = []
+        for agent, observation, reward, done, action in play_aec(one, np.random.default_rng(1)):
+            played.append((agent, observation["observation"].tobytes(), reward, done, action))
+        one.reset()
+        futures.append((played, one.game_state.tobytes()))
+    assert futures[0] == futures[1]
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_nothing_works_before_reset_and_after_the_game(name: str) -> None:
+    env = make(name, render_mode="ansi")
+    for use in (lambda: env.step(0), lambda: env.observe("player_0"), env.last, env.render):
+        with pytest.raises(NotResetError, match=r"reset\(\)"):
+            use()
+    env.reset(seed=0)
+    for _ in play_aec(env, np.random.default_rng(0)):
+        pass
+    with pytest.raises(NotResetError, match=r"reset\(\)"):
+        env.step(0)
+    env.reset()
+    env.step(legal_of(env.observe(env.agent_selection)["action_mask"])[0])
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_spaces_are_what_the_manual_says(name: str) -> None:
+    env = make(name, 3)
+    for agent in env.possible_agents:
+        assert env.action_space(agent) == spaces.Discrete(env.game.num_actions)
+        observation = env.observation_space(agent)
+        assert observation["observation"] == spaces.Box(0, 1, (len(env.game.observation_names()),), np.float32)
+        assert observation["action_mask"] == spaces.Box(0, 1, (env.game.num_actions,), np.int8)
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_bad_arguments_are_refused_by_name(name: str) -> None:
+    for wrong in ({"reward": "money"}, {"render_mode": "hologram"}, {"max_cycles": 0}, {"colour": 1}):
+        with pytest.raises(OptionError, match=next(iter(wrong))):
+            make(name, **wrong)
+    env = make(name)
+    for seed in (-1, 2**64, 1.5, "one"):
+        with pytest.raises(OptionError, match="seed"):
+            env.reset(seed=seed)
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_a_finished_agent_takes_none_and_nothing_else(name: str) -> None:
+    env = make(name, 3, max_cycles=1)
+    env.reset(seed=1)
+    for _, _, _, done, _ in play_aec(env, np.random.default_rng(1)):
+        if done:
+            with pytest.raises(IllegalActionError, match="None"):
+                env.step(0)
+        else:
+            with pytest.raises(IllegalActionError):
+                env.step(None)

@@ -1,0 +1,155 @@
+"""Reports: self-contained, whole, escaped."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from html import escape
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from trialea.envs.agent import make_agent
+from trialea.envs.errors import MissingExtraError, OptionError
+from trialea.envs.game import Game
+from trialea.evaluation import Evaluation, evaluate, report, write_report
+
+pytest.importorskip("jinja2")
+pytest.importorskip("matplotlib")
+
+GAME = Game("no_dice", 2, target=8)
+
+
+@pytest.fixture(scope="module")
+def evaluations() -> list[Evaluation]:
+    three = evaluate(Game("no_dice", 3, target=8), ["random", "greedy"], games=30)
+    return [
+        evaluate(GAME, ["random", "greedy"], games=40),
+        evaluate(GAME, ["random", "solver"], games=40),
+        three,
+    ]
+
+
+class Loads(HTMLParser):
+    """Collects whatever a page would load from elsewhere, and its text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loads: list[str] = []
+        self.tags: list[str] = []
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.loads += [
+            v for k, v in attrs if k.rpartition(":")[2] in ("src", "href", "data") and v and v[0] != "#"
+        ]
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def read(path: Path) -> tuple[str, Loads]:
+    page = path.read_text("utf-8")
+    parser = Loads()
+    parser.feed(page)
+    return page, parser
+
+
+def test_a_report_is_self_contained_and_shows_what_matters(
+    tmp_path: Path, evaluations: list[Evaluation]
+) -> None:
+    path = write_report(evaluations, tmp_path / "new" / "report.html")
+    page, parser = read(path)
+    assert parser.loads == []
+    assert not {"script", "link", "iframe", "img", "object"} & set(parser.tags)
+    assert not re.search(r"https?:|@import|url\((?!#)", page)
+    assert parser.tags.count("svg") >= 3
+    for evaluation in evaluations:
+        assert str(evaluation.seed) in parser.text
+        for rate in evaluation.win_rate:
+            assert f"{100 * rate:.1f}\N{NO-BREAK SPACE}%" in parser.text
+        for regret in evaluation.regret or ():
+            for mistake in regret.worst:
+                assert escape(mistake.position) in page
+                assert mistake.action in parser.text
+                assert mistake.best_action in parser.text
+    assert "chose a best action in each" in parser.text  # the solver
+    assert "Regret was not measured" in parser.text
+    assert f"trialea {evaluations[0].versions['trialea']}" in parser.text
+    assert list(path.parent.iterdir()) == [path]
+    ids = re.findall(r'\sid="([^"]+)"', page)
+    assert len(ids) == len(set(ids))
+    assert set(re.findall(r'(?:href="|url\()#([^")]+)', page)) <= set(ids)
+
+
+def test_learning_curves(tmp_path: Path, evaluations: list[Evaluation]) -> None:
+    lines = [
+        {
+            "frames": 1000 * i,
+            "seconds": 1.0 * i,
+            "win_rate/random": 0.5,
+            "win_rate/solver": None,
+            "regret": 30.0 / i,
+        }
+        for i in range(1, 5)
+    ]
+    text = "\n".join(map(json.dumps, lines))
+    (tmp_path / "metrics.jsonl").write_text(text + '\n{"frames": 50')
+    page, parser = read(write_report(evaluations, tmp_path / "report.html", tmp_path))
+    assert "Learning" in parser.text
+    assert "regret, milli-wins" in parser.text
+    assert "optimal decisions<" not in page.partition("</figure>")[2].partition("</figure>")[0]
+    (tmp_path / "empty").mkdir()
+    page, parser = read(write_report(evaluations, tmp_path / "report.html", tmp_path / "empty"))
+    assert "Learning" not in parser.text
+
+
+def test_names_are_escaped(tmp_path: Path) -> None:
+    agent = make_agent("greedy", GAME)
+    agent.name = "<script>alert('$x$')</script> & co"
+    page, parser = read(write_report([evaluate(GAME, [agent, "random"], games=10)], tmp_path / "report.html"))
+    assert "script" not in parser.tags
+    assert "<script>" not in page
+    assert agent.name in parser.text
+
+
+def test_a_report_is_written_whole_or_not_at_all(
+    tmp_path: Path, evaluations: list[Evaluation], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_report(evaluations[:1], tmp_path / "report.html")
+    before = path.read_bytes()
+
+    def fail(*_: object) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(Path, "replace", fail)
+    with pytest.raises(OSError, match="no space"):
+        write_report(evaluations, path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_no_evaluations(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="at least one"):
+        write_report([], tmp_path / "report.html")
+
+
+@pytest.mark.parametrize("package", ["jinja2", "matplotlib"])
+def test_a_missing_extra_is_named(
+    tmp_path: Path, evaluations: list[Evaluation], monkeypatch: pytest.MonkeyPatch, package: str
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(MissingExtraError, match=rf"{package}.*trialea\[report\]"):
+        report.render(evaluations)
+
+
+def test_importing_is_light() -> None:
+    code = "import sys, trialea.evaluation; print(*sys.modules)"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert not {"torch", "matplotlib", "jinja2"} & set(loaded)

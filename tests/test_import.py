@@ -1,0 +1,91 @@
+"""Importing the package, in processes of their own and away from the repository."""
+
+from __future__ import annotations
+
+from statistics import median
+
+import pytest
+
+from tests.helpers import run_python
+from trialea import GAMES
+
+every_game = pytest.mark.parametrize("name", GAMES)
+
+HEAVY = ("torch", "stable_baselines3", "numba", "ray", "matplotlib", "pygame", "PIL", "hypothesis")
+
+
+def test_importing_loads_nothing_heavy() -> None:
+    printed = run_python(f"import sys, trialea; print(sorted(set({HEAVY!r}) & set(sys.modules)))")
+    assert printed == "[]\n"
+
+
+def test_importing_takes_less_than_a_quarter_of_a_second_beyond_gymnasium() -> None:
+    code = (
+        "import time, gymnasium; began = time.perf_counter(); import trialea; print(time.perf_counter() - began)"
+    )
+    run_python(code)  # compiles the byte code
+    assert median(float(run_python(code)) for _ in range(7)) < 0.25
+
+
+@every_game
+def test_gym_make_imports_the_package_by_its_prefix(name: str) -> None:
+    """A clean process that has imported Gymnasium alone."""
+    code = f"""
+import sys, gymnasium as gym
+assert not any(module.startswith("trialea") for module in sys.modules)
+env = gym.make("trialea:{GAMES[name].gym_id}")
+env.reset(seed=0)
+env.step(env.action_space.sample())
+envs = gym.make_vec("trialea:{GAMES[name].gym_id}", num_envs=2)
+envs.reset(seed=0)
+"""
+    assert run_python(code) == ""
+
+
+@every_game
+def test_gym_make_after_import(name: str) -> None:
+    assert run_python(f"import gymnasium, trialea; gymnasium.make('{GAMES[name].gym_id}').reset()") == ""
+
+
+IMPORTS = ["import trialea", "import trialea.envs", "from trialea.envs.registry import register_all as r; r(); r()"]
+
+
+@every_game
+@pytest.mark.parametrize("order", [(0, 1, 2, 0), (1, 0), (2, 0, 1), (0, 0)], ids=str)
+def test_imports_in_any_order_register_once_without_a_warning(name: str, order: tuple[int, ...]) -> None:
+    """`run_python` makes every warning an error."""
+    lines = [IMPORTS[k] for k in order]
+    lines[1:1] = [f"from {GAMES[name].aec_module} import env"]
+    lines += ["import importlib; importlib.reload(trialea)", "import gymnasium"]
+    lines += [f"assert '{GAMES[name].gym_id}' in gymnasium.registry"]
+    assert run_python("\n".join(["import trialea", *lines]) if order[0] else "\n".join(lines)) == ""
+
+
+@every_game
+def test_pettingzoo_make_by_id(name: str) -> None:
+    code = f"""
+import pettingzoo
+import trialea
+env = pettingzoo.make("aec", "{GAMES[name].pettingzoo_id}", num_players=3)
+env.reset(seed=0)
+print(env.agents)
+"""
+    assert run_python(code) == "['player_0', 'player_1', 'player_2']\n"
+
+
+def test_public_names_exist() -> None:
+    code = """
+import trialea, trialea.envs
+for name in trialea.__all__:
+    assert getattr(trialea, name) is not None, name
+for name in trialea.envs._LAZY:
+    assert getattr(trialea.envs, name) is not None, name
+for module in (trialea, trialea.envs):
+    try:
+        module.no_such_name
+    except AttributeError as error:
+        assert "no_such_name" in str(error)
+    else:
+        raise AssertionError
+"""
+    assert run_python(code) == ""

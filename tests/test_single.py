@@ -1,0 +1,216 @@
+"""The single-agent environment: Gymnasium's and stable-baselines3's checks, seats, opponents, copies."""
+
+from __future__ import annotations
+
+import pickle
+from copy import deepcopy
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+from stable_baselines3.common.env_checker import check_env as sb3_check_env
+
+from tests.helpers import TABLES, game_of, legal_of, opponents_of, pick
+from trialea import GAMES, OptionError, TrialeaError
+from trialea.envs.game import Game, States
+from trialea.envs.single import SingleAgentEnv
+
+
+def make(name: str, **kwargs: Any) -> SingleAgentEnv:
+    env = gym.make(GAMES[name].gym_id, **kwargs).unwrapped
+    assert isinstance(env, SingleAgentEnv)
+    return env
+
+
+def episode(env: SingleAgentEnv, rng: np.random.Generator, mask: np.ndarray) -> list[Any]:
+    """Random play to the end: [(action, observation, reward, terminated, truncated), …]."""
+    steps, over = [], False
+    while not over:
+        action = pick(mask, rng)
+        observation, reward, terminated, truncated, info = env.step(action)
+        steps.append((action, observation.tobytes(), reward, terminated, truncated))
+        mask, over = info["action_mask"], terminated or truncated
+    return steps
+
+
+TABLES_WITH_OPPONENTS = [
+    pytest.param(name, players, opponent, id=f"{name}-{players}-{opponent}")
+    for name, players in TABLES
+    for opponent in opponents_of(name, players)
+]
+
+
+@pytest.mark.parametrize(("name", "players", "opponent"), TABLES_WITH_OPPONENTS)
+def test_gymnasium_check_env(name: str, players: int, opponent: str) -> None:
+    """One of its checks draws an action, resets, and plays it: with the seed that it uses, a legal one in each game."""
+    for seat in (0, players - 1, "random", "rotate"):
+        env = make(name, num_players=players, opponents=opponent, seat=seat)
+        check_env(env, skip_render_check=(opponent, seat) != ("random", "random"))
+
+
+@pytest.mark.parametrize(("name", "players", "opponent"), TABLES_WITH_OPPONENTS)
+def test_sb3_check_env(name: str, players: int, opponent: str) -> None:
+    for seat in (0, players - 1, "random", "rotate"):
+        sb3_check_env(make(name, num_players=players, opponents=opponent, seat=seat))
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_opponents_may_be_agents_lists_and_mixtures(name: str) -> None:
+    names = opponents_of(name, 3)
+    for opponents in ([names[0], names[-1]], {agent: 1 + k for k, agent in enumerate(names)}, Recorder(name, 3)):
+        check_env(make(name, num_players=3, opponents=opponents), skip_render_check=True)
+    for wrong in ([names[0]], {}, {names[0]: 0.0}, {names[0]: -1.0, names[-1]: 2.0}):
+        with pytest.raises(OptionError, match="opponents"):
+            make(name, num_players=3, opponents=wrong)
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_an_unknown_opponent_is_refused_with_those_that_exist(name: str) -> None:
+    with pytest.raises(TrialeaError, match=", ".join(opponents_of(name, 2)[:1])):
+        make(name, opponents="nobody")
+
+
+class Recorder:
+    """Plays the first legal action, and notes the seats that it was asked to play."""
+
+    name = "recorder"
+
+    def __init__(self, name: str, players: int) -> None:
+        self.game: Game = game_of(name, players)
+        self.seats: list[int] = []
+
+    def act(self, states: States) -> np.ndarray:
+        assert not states.over.any()
+        self.seats += states.mover.tolist()
+        return self.game.masks(states).argmax(axis=1)
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_a_list_of_opponents_sits_in_order_from_the_learners_left(name: str) -> None:
+    for seat in range(4):
+        sitting = [Recorder(name, 4) for _ in range(3)]
+        env = make(name, num_players=4, opponents=sitting, seat=seat)
+        _, info = env.reset(seed=seat)
+        episode(env, np.random.default_rng(0), info["action_mask"])
+        for offset, agent in enumerate(sitting, start=1):
+            assert set(agent.seats) <= {(seat + offset) % 4}
+        assert any(agent.seats for agent in sitting)
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_a_mixture_meets_each_opponent_as_often_as_it_says(name: str) -> None:
+    often, seldom = Recorder(name, 2), Recorder(name, 2)
+    env = make(name, opponents={often: 3.0, seldom: 1.0}, seat=1)  # the opponent begins
+    env.reset(seed=5)
+    met = 0
+    for _ in range(2000):
+        before = len(often.seats)
+        env.reset()
+        met += len(often.seats) > before
+    assert met / 2000 == pytest.approx(0.75, abs=5 * (0.75 * 0.25 / 2000) ** 0.5)
+    assert seldom.seats
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_seats_are_fixed_rotate_or_are_drawn_evenly(name: str) -> None:
+    fixed = make(name, num_players=3, seat=2)
+    assert {fixed.reset(seed=s) and fixed.seat for s in range(10)} == {2}
+    turning = make(name, num_players=3, seat="rotate")
+    seats = [turning.reset(seed=7 if k == 0 else None) and turning.seat for k in range(9)]
+    assert [(seat - seats[0]) % 3 for seat in seats] == [0, 1, 2] * 3
+    drawn = make(name, num_players=3, seat="random")
+    drawn.reset(seed=1)
+    counts = np.bincount([drawn.reset() and drawn.seat for _ in range(3000)], minlength=3)
+    assert ((counts - 1000) ** 2 / 1000).sum() < 27.6  # once in a million
+    for wrong in (-1, 3, "left", 0.5):
+        with pytest.raises(OptionError, match="seat"):
+            make(name, num_players=3, seat=wrong)
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_the_first_player_option_is_obeyed(name: str) -> None:
+    for first in range(3):
+        recorder = Recorder(name, 3)
+        env = make(name, num_players=3, opponents=recorder, seat=0)
+        env.reset(seed=3, options={"first_player": first})
+        assert list(dict.fromkeys(recorder.seats)) == list(range(first, 3)) * (first > 0)
+    for wrong in (-1, 3, "player_0"):
+        with pytest.raises(OptionError, match="first_player"):
+            env.reset(options={"first_player": wrong})
+
+
+@pytest.mark.parametrize("name", GAMES)
+@pytest.mark.parametrize("mixture", [False, True], ids=["random", "mixture"])
+@pytest.mark.parametrize("copy", [deepcopy, lambda env: pickle.loads(pickle.dumps(env)), SingleAgentEnv.clone])
+def test_copies_in_mid_game_go_on_alike_and_apart(name: str, mixture: bool, copy: Any) -> None:
+    env = make(name, num_players=3, opponents=dict.fromkeys(opponents_of(name, 3), 1) if mixture else "random")
+    _, info = env.reset(seed=6)
+    mask = info["action_mask"]
+    for _ in range(3):
+        *_, info = env.step(legal_of(mask)[0])
+        mask = info["action_mask"]
+    env.action_space.seed(3)
+    twin = copy(env)
+    before = env.state.tobytes()
+    futures = []
+    for one in (twin, env):
+        assert one.state.tobytes() == before
+        assert (one.action_masks() == mask).all()
+        sampled = [int(one.action_space.sample()) for _ in range(5)]
+        played = episode(one, np.random.default_rng(8), mask)
+        again, _ = one.reset()
+        futures.append((sampled, played, again.tobytes(), one.seat))
+    assert futures[0] == futures[1]
+    assert set(futures[0][0]) <= set(legal_of(mask))
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_a_reseeded_clone_has_another_future(name: str) -> None:
+    env = make(name)
+    _, info = env.reset(seed=6)
+    played = [
+        episode(one, np.random.default_rng(8), info["action_mask"]) for one in (env.clone(1), env.clone(2), env.clone(1))
+    ]
+    assert played[0] == played[2] != played[1]
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_samples_are_legal_at_every_step(name: str) -> None:
+    """`env.step(env.action_space.sample())`, through everything that `gym.make` puts round the environment."""
+    env = gym.make(GAMES[name].gym_id)
+    env.reset(seed=1)
+    env.action_space.seed(1)
+    for _ in range(500):
+        *_, terminated, truncated, info = env.step(env.action_space.sample())
+        assert info["action_mask"].any() != terminated
+        if terminated or truncated:
+            env.reset()
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_rewards_score_and_win(name: str) -> None:
+    with pytest.raises(OptionError, match="reward"):
+        make(name, reward="money")
+    env = make(name, num_players=3, reward="score")
+    for seed in range(5):
+        _, info = env.reset(seed=seed)
+        steps = episode(env, np.random.default_rng(seed), info["action_mask"])
+        score = int(env.state.scores[env.seat])
+        assert sum(step[2] for step in steps) == pytest.approx(env.game.score_scale * score)
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_text_and_pictures_are_of_the_position(name: str) -> None:
+    for mode, kind in (("ansi", str), ("rgb_array", np.ndarray)):
+        env = make(name, render_mode=mode)
+        env.reset(seed=0)
+        first = env.render()
+        assert isinstance(first, kind)
+        env.step(legal_of(env.action_masks())[0])
+        assert not np.array_equal(first, env.render())
+        env.close()
+    env = make(name)
+    env.reset(seed=0)
+    assert env.render() is None

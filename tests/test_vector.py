@@ -1,0 +1,273 @@
+"""The batched engine: equal to as many single environments, in every mode of Gymnasium's vector API."""
+
+from __future__ import annotations
+
+import pickle
+from copy import deepcopy
+from functools import partial
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import data_equivalence
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
+
+from tests.helpers import TABLES, opponents_of
+from trialea import GAMES, IllegalActionError, NotResetError, OptionError
+from trialea.envs.single import SingleAgentEnv
+from trialea.envs.vector import BatchedEnv
+
+COUNT = 5
+
+
+def batch(name: str, count: int = COUNT, **kwargs: Any) -> BatchedEnv:
+    return BatchedEnv(name, count, **kwargs)
+
+
+def singles(name: str, count: int = COUNT, mode: str = "NextStep", **kwargs: Any) -> SyncVectorEnv:
+    return SyncVectorEnv([partial(SingleAgentEnv, name, **kwargs)] * count, autoreset_mode=mode)
+
+
+def choose(masks: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Random legal actions; action 0 where a game has ended and nothing is legal."""
+    return np.array([rng.choice(np.flatnonzero(mask)) if mask.any() else 0 for mask in masks])
+
+
+def assert_same(ours: tuple[Any, ...], theirs: tuple[Any, ...]) -> None:
+    for one, other in zip(ours, theirs, strict=True):
+        assert data_equivalence(one, other, exact=True), f"{one}\n{other}"
+
+
+def assert_same_play(ours: BatchedEnv, theirs: SyncVectorEnv, steps: int, seed: int) -> int:
+    """Play both side by side; returns how many episodes ended."""
+    rng = np.random.default_rng(seed)
+    result = ours.reset(seed=seed)
+    assert_same(result, theirs.reset(seed=seed))
+    ended = 0
+    for _ in range(steps):
+        actions = choose(result[-1]["action_mask"], rng)
+        result = ours.step(actions)
+        assert_same(result, theirs.step(actions))
+        ended += int((result[2] | result[3]).sum())
+    return ended
+
+
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
+@pytest.mark.parametrize(("name", "players"), TABLES)
+def test_equals_single_environments_step_for_step(name: str, players: int, mode: str) -> None:
+    opponents = {agent: 1 for agent in opponents_of(name, players)}
+    kwargs = {"num_players": players, "opponents": opponents}
+    ended = assert_same_play(
+        batch(name, autoreset_mode=mode, **kwargs), singles(name, mode=mode, **kwargs), 80, seed=players
+    )
+    assert ended > COUNT
+
+
+@pytest.mark.parametrize(
+    "kwargs",
+    [{"seat": 0}, {"seat": "rotate", "num_players": 4}, {"reward": "score"}, {"opponents": "random"}],
+    ids=str,
+)
+@pytest.mark.parametrize("name", GAMES)
+def test_equals_single_environments_whatever_the_arguments(name: str, kwargs: dict[str, Any]) -> None:
+    for mode in ("NextStep", "SameStep"):
+        theirs = singles(name, mode=mode, **kwargs)
+        assert assert_same_play(batch(name, autoreset_mode=mode, **kwargs), theirs, 80, seed=1)
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_equals_single_environments_with_a_list_of_opponents(name: str) -> None:
+    kwargs = {"num_players": 3, "opponents": [*opponents_of(name, 3), "random"][:2]}
+    assert assert_same_play(batch(name, **kwargs), singles(name, **kwargs), 80, seed=2)
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_same_step_resets_give_the_final_observation_and_info(name: str) -> None:
+    envs = batch(name, autoreset_mode="SameStep")
+    rng = np.random.default_rng(0)
+    _, infos = envs.reset(seed=0)
+    endings = 0
+    for _ in range(100):
+        observations, rewards, terminated, truncated, infos = envs.step(choose(infos["action_mask"], rng))
+        over = terminated | truncated
+        assert infos["action_mask"].any(axis=1).all()  # of the next episode already
+        assert ("final_obs" in infos) == over.any()
+        for i in np.flatnonzero(over):
+            endings += 1
+            assert infos["_final_obs"][i]
+            assert infos["final_obs"][i] in envs.single_observation_space
+            assert not np.array_equal(infos["final_obs"][i], observations[i])
+            assert not infos["final_info"]["action_mask"][i].any()
+            assert rewards[i] in (1.0, -1.0)
+        assert not rewards[~over].any()
+    assert endings > COUNT
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_next_step_resets_ignore_the_action_and_pay_nothing(name: str) -> None:
+    envs = batch(name)
+    rng = np.random.default_rng(0)
+    _, infos = envs.reset(seed=0)
+    ended = np.zeros(COUNT, bool)
+    for _ in range(100):
+        assert (infos["action_mask"].any(axis=1) == ~ended).all()
+        actions = choose(infos["action_mask"], rng)
+        actions[ended] = -7
+        _, rewards, terminated, truncated, infos = envs.step(actions)
+        assert not rewards[ended].any()
+        assert not (terminated | truncated)[ended].any()
+        ended = terminated | truncated
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_without_autoreset_the_mask_says_what_is_reset(name: str) -> None:
+    ours, theirs = batch(name, autoreset_mode="Disabled"), singles(name, mode="Disabled")
+    rng = np.random.default_rng(3)
+    result = ours.reset(seed=3)
+    assert_same(result, theirs.reset(seed=3))
+    masks, resets = result[-1]["action_mask"], 0
+    for _ in range(150):
+        actions = choose(masks, rng)
+        result = ours.step(actions)
+        assert_same(result, theirs.step(actions))
+        over = result[2] | result[3]
+        masks = ours.action_masks()
+        assert (masks.any(axis=1) == ~over).all()
+        if over.any():
+            resets += 1
+            if resets % 3 == 0:
+                with pytest.raises(NotResetError, match="reset_mask"):
+                    ours.step(actions)
+            seed = [100 * resets + i if resets % 2 else None for i in range(COUNT)]
+            observations, infos = ours.reset(seed=seed, options={"reset_mask": over})
+            expected, expected_infos = theirs.reset(seed=seed, options={"reset_mask": over})
+            assert_same((observations,), (expected,))
+            assert (infos["action_mask"][over] == expected_infos["action_mask"][over]).all()
+            masks = ours.action_masks()
+            assert masks.any(axis=1).all()
+    assert resets > 3
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_a_wrong_reset_mask_is_refused(name: str) -> None:
+    envs = batch(name, autoreset_mode="Disabled")
+    with pytest.raises(NotResetError, match="reset_mask"):
+        envs.reset(options={"reset_mask": np.arange(COUNT) == 1})
+    envs.reset(seed=0)
+    for wrong in (np.zeros(COUNT, bool), np.ones(COUNT - 1, bool), np.ones(COUNT, int)):
+        with pytest.raises(OptionError, match="reset_mask"):
+            envs.reset(options={"reset_mask": wrong})
+
+
+@pytest.mark.parametrize("mode", [None, "vector_entry_point", "sync", "async"])
+@pytest.mark.parametrize("name", GAMES)
+def test_make_vec_in_every_vectorization_mode(name: str, mode: str | None) -> None:
+    envs = gym.make_vec(GAMES[name].gym_id, num_envs=3, **({"vectorization_mode": mode} if mode else {}))
+    assert isinstance(envs.unwrapped, BatchedEnv) == (mode in (None, "vector_entry_point"))
+    reference = singles(name, 3)
+    rng = np.random.default_rng(0)
+    result = envs.reset(seed=4)
+    assert_same(result, reference.reset(seed=4))
+    for _ in range(30):
+        actions = choose(result[-1]["action_mask"], rng)
+        result = envs.step(actions)
+        assert_same(result, reference.step(actions))
+    envs.close()
+
+
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+@pytest.mark.parametrize("name", GAMES)
+def test_make_vec_passes_the_autoreset_mode_on(name: str, mode: AutoresetMode) -> None:
+    envs = gym.make_vec(GAMES[name].gym_id, num_envs=2, autoreset_mode=mode, num_players=3)
+    assert envs.metadata["autoreset_mode"] is mode
+    assert envs.unwrapped.autoreset_mode is mode
+    assert envs.unwrapped.game.num_players == 3
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_spawned_workers_play_the_same(name: str) -> None:
+    workers = AsyncVectorEnv([partial(gym.make, f"trialea:{GAMES[name].gym_id}", num_players=3)] * 2, context="spawn")
+    ours = batch(name, 2, num_players=3)
+    rng = np.random.default_rng(0)
+    result = ours.reset(seed=9)
+    assert_same(result, workers.reset(seed=9))
+    for _ in range(60):
+        actions = choose(result[-1]["action_mask"], rng)
+        result = ours.step(actions)
+        assert_same(result, workers.step(actions))
+    workers.close()
+
+
+@pytest.mark.parametrize("name", GAMES)
+@pytest.mark.parametrize("copy", [deepcopy, lambda envs: pickle.loads(pickle.dumps(envs))])
+def test_copies_in_mid_game_go_on_alike_and_apart(name: str, copy: Any) -> None:
+    envs = batch(name, num_players=3)
+    rng = np.random.default_rng(1)
+    _, infos = envs.reset(seed=2)
+    for _ in range(7):
+        *_, infos = envs.step(choose(infos["action_mask"], rng))
+    twin = copy(envs)
+    before = envs.games.states.tobytes()
+    futures = []
+    for one in (twin, envs):
+        assert one.games.states.tobytes() == before
+        rng, masks, played = np.random.default_rng(5), one.action_masks(), []
+        for _ in range(60):
+            *result, infos = one.step(choose(masks, rng))
+            masks = infos["action_mask"]
+            played += [array.tobytes() for array in (*result, masks)]
+        futures.append(played)
+    assert futures[0] == futures[1]
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_an_illegal_action_moves_no_game_and_says_which(name: str) -> None:
+    envs = batch(name)
+    _, infos = envs.reset(seed=0)
+    actions = choose(infos["action_mask"], np.random.default_rng(0))
+    before = envs.games.states.tobytes()
+    for wrong in (-1, envs.game.num_actions, int(np.flatnonzero(infos["action_mask"][3] == 0)[0])):
+        bad = actions.copy()
+        bad[3] = wrong
+        with pytest.raises(IllegalActionError, match=rf"action {wrong}\b.*in game 3"):
+            envs.step(bad)
+        assert envs.games.states.tobytes() == before
+    for malformed in (actions.astype(float), actions[:-1], actions[None]):
+        with pytest.raises(IllegalActionError):
+            envs.step(malformed)
+    envs.step(actions.tolist())
+    envs.step(choose(envs.action_masks(), np.random.default_rng(0)).astype(np.int32))
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_one_game_does_not_depend_on_the_rest_of_the_batch(name: str) -> None:
+    few, many = batch(name, 2, num_players=3), batch(name, 40, num_players=3)
+    rng = np.random.default_rng(0)
+    observations, infos = few.reset(seed=[30, 8])
+    all_observations, all_infos = many.reset(seed=range(40))
+    for _ in range(60):
+        assert (observations == all_observations[[30, 8]]).all()
+        actions = choose(all_infos["action_mask"], rng)
+        observations, rewards, *_, infos = few.step(actions[[30, 8]])
+        all_observations, all_rewards, *_, all_infos = many.step(actions)
+        assert (rewards == all_rewards[[30, 8]]).all()
+        assert (infos["action_mask"] == all_infos["action_mask"][[30, 8]]).all()
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_arguments_seeds_and_order_are_checked(name: str) -> None:
+    with pytest.raises(OptionError, match="num_envs"):
+        batch(name, 0)
+    with pytest.raises(OptionError, match="render"):
+        batch(name, render_mode="human")
+    envs = batch(name, 2, render_mode="ansi")
+    for use in (lambda: envs.step([0, 0]), envs.render):
+        with pytest.raises(NotResetError, match=r"reset\(\)"):
+            use()
+    with pytest.raises(OptionError, match="expected 2 seeds"):
+        envs.reset(seed=[1])
+    with pytest.raises(OptionError, match="seed"):
+        envs.reset(seed=[1, -1])
+    envs.reset(seed=[1, None])
+    assert [type(text) for text in envs.render()] == [str, str]
