@@ -22,10 +22,19 @@ class DamagedTableWarning(UserWarning):
     """A cached table did not match its digest and is computed again."""
 
 
-def cache_folder() -> Path:
-    """The folder of cached tables: `TRIALEA_CACHE_DIR` if set, else one in the user's cache directory."""
+def cache_folder() -> Path | None:
+    """The folder of cached tables: `TRIALEA_CACHE_DIR` if set, else one in the user's cache directory.
+
+    None where a user has no home, and so nowhere to keep anything.
+    """
     chosen = os.environ.get("TRIALEA_CACHE_DIR")
-    return Path(chosen) if chosen else user_cache_path("trialea")
+    if chosen:
+        return Path(chosen)
+    try:
+        folder = user_cache_path("trialea")
+    except RuntimeError:  # a user without a home
+        return None
+    return folder if folder.is_absolute() else None
 
 
 def digest_of(array: NDArray[Any]) -> str:
@@ -43,7 +52,10 @@ def cached_array(
     """
     key = json.dumps({"format": FORMAT, **description}, sort_keys=True)
     name = "-".join(str(value) for value in description.values() if isinstance(value, (str, int)))
-    path = cache_folder() / f"{name}-{hashlib.sha256(key.encode()).hexdigest()[:16]}.npz"
+    folder = cache_folder()
+    if folder is None:
+        return build()
+    path = folder / f"{name}-{hashlib.sha256(key.encode()).hexdigest()[:16]}.npz"
     try:
         return _read(path, key)
     except OSError:  # there is none, or it lies where it may not be read

@@ -68,9 +68,7 @@ class HumanAgent:
         Raises:
             GameQuit: the person typed `q`, or ended the input, or pressed Ctrl-C.
         """
-        return np.array(
-            [self._ask_in(states[i : i + 1].view(np.recarray)) for i in range(len(states))], np.int64
-        )
+        return np.array([self._ask_in(states[i : i + 1].view(np.recarray)) for i in range(len(states))], np.int64)
 
     def _ask_in(self, single: States) -> int:
         """Ask until the answer is a legal action in the only state of `single`."""

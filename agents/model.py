@@ -64,18 +64,13 @@ class ModelAgent:
             ModelFileError: no model lies there, it is damaged, or it is for another game or number of players.
         """
         file = model_file(Path(path))
-        facts, weights = read_model(file)
-        trained_for = facts.get("description")
-        if trained_for is not None and trained_for != game.description():
-            raise ModelFileError(f"{file} is a policy for {_in_words(trained_for)}, not {_in_words(game.description())}")
-        network = network_from(weights, facts.get("activation", "tanh"))
-        first, last = network[0], network[-1]
-        if (first.in_features, last.out_features) != (game.observation_size, game.num_actions):
-            raise ModelFileError(
-                f"{file} reads {first.in_features} numbers and chooses among {last.out_features} actions; {game!r} shows"
-                f" {game.observation_size} and has {game.num_actions}"
-            )
-        return cls(game, network, name=Path(path).stem or str(path), seed=seed)
+        try:
+            network = _checked_network(file, game)
+        except TrialeaError:
+            raise
+        except Exception as error:  # it can be opened, but what is in it does not fit together
+            raise ModelFileError(f"{file} is not a readable model: {error}") from error
+        return cls(game, network, name=Path(path).name.removesuffix(".zip") or str(path), seed=seed)
 
     def scores(self, states: States) -> torch.Tensor:
         """The logarithms of the action probabilities up to a constant, (B, A); minus infinity where illegal."""
@@ -110,6 +105,29 @@ def draw(scores: torch.Tensor, uniform: NDArray[np.float64]) -> NDArray[np.int64
     target = torch.minimum(target, torch.nextafter(sums[:, -1:], torch.zeros(1, dtype=torch.float64)))
     actions: NDArray[np.int64] = torch.searchsorted(sums, target, right=True).squeeze(1).numpy()
     return actions
+
+
+def _checked_network(file: Path, game: Game) -> nn.Sequential:
+    """The network in a model file that is for `game`."""
+    facts, weights = read_model(file)
+    trained_for = facts.get("description")
+    if trained_for is not None and trained_for != game.description():
+        raise ModelFileError(f"{file} is a policy for {_in_words(trained_for)}, not {_in_words(game.description())}")
+    network = network_from(weights, facts.get("activation", "tanh"))
+    shape = _shape(network)
+    if shape != (game.observation_size, game.num_actions):
+        raise ModelFileError(
+            f"{file} reads {shape[0]} numbers and chooses among {shape[1]} actions; {game!r} shows"
+            f" {game.observation_size} and has {game.num_actions}"
+        )
+    network(torch.zeros(1, game.observation_size))  # fails where its layers do not fit each other
+    return network
+
+
+def _shape(network: nn.Sequential) -> tuple[int, int]:
+    """How many numbers a network reads, and how many it gives."""
+    layers = [layer for layer in network if isinstance(layer, nn.Linear)]
+    return layers[0].in_features, layers[-1].out_features
 
 
 def _in_words(description: dict[str, Any]) -> str:
@@ -163,6 +181,8 @@ def network_from(weights: dict[str, torch.Tensor], activation: str) -> nn.Sequen
         raise OptionError(f"activation must be one of {', '.join(ACTIVATIONS)}, not {activation!r}")
     layers: list[nn.Module] = []
     prefix = "mlp_extractor.policy_net."
+    if any(key.startswith(("features_extractor.", "pi_features_extractor.")) for key in weights):
+        raise ModelFileError("the policy has a features extractor of its own: only those of MlpPolicy can be read")
     numbers = sorted({int(key[len(prefix) :].split(".")[0]) for key in weights if key.startswith(prefix)})
     for name in [*(f"{prefix}{number}" for number in numbers), "action_net"]:
         if f"{name}.weight" not in weights:

@@ -22,11 +22,11 @@ def connect_four() -> AECEnv[Any, Any, Any]:
         from pettingzoo.classic.connect_four.connect_four import env
     except ImportError as error:
         raise missing_extra("pygame", "render", "the comparison with connect_four") from error
-    made: AECEnv[Any, Any, Any] = env()
+    made: AECEnv[Any, Any, Any] = env()  # type: ignore[no-untyped-call]
     return made
 
 
-def play(env: AECEnv[Any, Any, Any], decisions: int) -> int:
+def play(env: Any, decisions: int) -> int:
     """Play random legal actions for so many decisions in the loop of PettingZoo's documentation."""
     generator = np.random.default_rng(0)
     made = game = 0
@@ -48,7 +48,7 @@ def play(env: AECEnv[Any, Any, Any], decisions: int) -> int:
 
 def play_batch(game: Game, steps: int) -> int:
     """Random play in one batch, chosen inside the compiled loop, every observation and mask written."""
-    states = game.start(np.arange(BATCH))
+    states = game.start(range(BATCH))
     observations = np.empty((BATCH, game.observation_size), np.float32)
     masks = np.empty((BATCH, game.num_actions), np.int8)
     game.play_randomly(states, steps, 0, observations, masks)
@@ -60,12 +60,14 @@ def aec_vs_connect_four(game: str) -> dict[str, float]:
     ratio, ours, theirs = compare(
         partial(play, MultiAgentEnv(game), 8000), partial(play, connect_four(), 2000), rounds=5
     )
-    return {"aec_vs_connect_four": ratio, "aec_decisions_per_second": ours, "connect_four_decisions_per_second": theirs}
+    return {
+        "aec_vs_connect_four": ratio,
+        "aec_decisions_per_second": ours,
+        "connect_four_decisions_per_second": theirs,
+    }
 
 
 def batch_vs_connect_four(game: str) -> dict[str, float]:
     """Decisions a second of 1,024 games in one thread over connect_four's one game."""
-    ratio, ours, _ = compare(
-        partial(play_batch, Game(game, 2), 1500), partial(play, connect_four(), 2000), rounds=5
-    )
+    ratio, ours, _ = compare(partial(play_batch, Game(game, 2), 1500), partial(play, connect_four(), 2000), rounds=5)
     return {"batch_vs_connect_four": ratio, "batch_decisions_per_second": ours}

@@ -39,7 +39,13 @@ class FreeVecEnv(GamesVecEnv):
 
 def _model(env: GamesVecEnv) -> MaskablePPO:
     assert isinstance(env.action_space, spaces.Discrete)
-    settings: dict[str, Any] = {"n_steps": ROLLOUT, "batch_size": 4096, "n_epochs": 4, "gamma": 1.0, "device": "cpu"}
+    settings: dict[str, Any] = {
+        "n_steps": ROLLOUT,
+        "batch_size": 4096,
+        "n_epochs": 4,
+        "gamma": 1.0,
+        "device": "cpu",
+    }
     return MaskablePPO("MlpPolicy", env, seed=0, policy_kwargs={"net_arch": [128, 128]}, **settings)
 
 

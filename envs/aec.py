@@ -61,7 +61,7 @@ class MultiAgentEnv(AECEnv[str, Observation, int | None]):
         max_cycles: int | None = None,
         **options: Any,
     ) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         if max_cycles is not None and max_cycles < 1:
             raise OptionError(f"max_cycles must be at least 1 or None, not {max_cycles!r}")
         self.game = Game(game, num_players, **options)
@@ -79,14 +79,16 @@ class MultiAgentEnv(AECEnv[str, Observation, int | None]):
         self._renderer = Renderer(self.game, render_mode, fps=4)
         self._seats = {agent: seat for seat, agent in enumerate(self.possible_agents)}
         box = observation_box(self.game)
-        self.observation_spaces = {
+        self.observation_spaces: dict[str, spaces.Space[Any]] = {
             agent: spaces.Dict(
                 observation=spaces.Box(0.0, 1.0, box.shape, np.float32),
                 action_mask=spaces.Box(0, 1, (self.game.num_actions,), np.int8),
             )
             for agent in self.possible_agents
         }
-        self.action_spaces = {agent: spaces.Discrete(self.game.num_actions) for agent in self.possible_agents}
+        self.action_spaces: dict[str, spaces.Space[Any]] = {
+            agent: spaces.Discrete(self.game.num_actions) for agent in self.possible_agents
+        }
         self._score_scale = self.game.scale_of(reward)
         self._states = self.game.start([0])
         self._paid = np.zeros((1, num_players))
@@ -180,9 +182,7 @@ class MultiAgentEnv(AECEnv[str, Observation, int | None]):
         game = self.game
         outcome = -1
         if 0 <= action < game.num_actions:
-            outcome = game.loops.advance_one(
-                plain(self._states), action, game.tables, self._score_scale, self._paid
-            )
+            outcome = game.loops.advance_one(plain(self._states), action, game.tables, self._score_scale, self._paid)
         if outcome < 0:
             raise IllegalActionError(game.why_illegal(self._states[0], int(action)))
         return outcome
@@ -199,9 +199,8 @@ class MultiAgentEnv(AECEnv[str, Observation, int | None]):
         """Mark the agents whose game has just ended, and let them step first."""
         state = self._states[0]
         in_play = [seat for seat in range(self.game.num_players) if not state.finished[seat]]
-        at_limit = self.max_cycles is not None and in_play != [] and (
-            min(int(state.turns[seat]) for seat in in_play) >= self.max_cycles
-        )
+        limit = self.max_cycles
+        at_limit = limit is not None and all(int(state.turns[seat]) >= limit for seat in in_play)
         for agent in self.agents:
             if self.terminations[agent]:
                 continue
@@ -224,7 +223,13 @@ class MultiAgentEnv(AECEnv[str, Observation, int | None]):
     def _leave(self, agent: str) -> None:
         """Take an agent whose game has ended from the table, and select who is next to step."""
         self.agents.remove(agent)
-        for mapping in (self.rewards, self._cumulative_rewards, self.terminations, self.truncations, self.infos):
+        for mapping in (
+            self.rewards,
+            self._cumulative_rewards,
+            self.terminations,
+            self.truncations,
+            self.infos,
+        ):
             del mapping[agent]
         self.rewards = dict.fromkeys(self.agents, 0.0)
         self._rewards_stand = False

@@ -62,7 +62,7 @@ class Opponents:
     def __init__(self, who: AgentLike | Sequence[AgentLike] | Mapping[Any, float], game: Game) -> None:
         self.game = game
         self.weights: NDArray[np.float64] | None = None
-        if isinstance(who, str) or isinstance(who, Agent):
+        if isinstance(who, (str, Agent)):
             self.agents = [make_agent(who, game)]
             self._by_seat = np.zeros(game.num_players, np.int64)
         elif isinstance(who, Mapping):
@@ -86,7 +86,8 @@ class Opponents:
         players = self.game.num_players
         if self.weights is None:
             offsets = (np.arange(players) - learners[:, None]) % players
-            return self._by_seat[offsets]
+            seated: NDArray[np.int64] = self._by_seat[offsets]
+            return seated
         edges = np.cumsum(self.weights) / self.weights.sum()
         drawn = np.empty((len(bases), players), np.int64)
         draw = np.empty(len(bases), np.uint64)

@@ -66,19 +66,24 @@ def below(fraction: Any, n: Any) -> Any:
 
 
 @kernel
-def throw_faces(seed: Any, seat: Any, turn: Any, throw: Any, faces: Any) -> None:
-    """Fill `faces` with the faces (0 to 5) of every die in one throw.
+def read_faces(fraction: Any, faces: Any) -> None:
+    """Fill `faces` with the faces (0 to 5) of every die in one throw, from its 64-bit draw.
 
-    One draw is read as a fraction of 64 bits whose successive digits in base six are the dice, so that face `d`
-    depends on (seed, seat, turn, throw, d) alone. Up to eight dice are uniform to within 10^-13.
+    The draw is read as a fraction whose successive digits in base six are the dice. Up to eight dice are uniform to
+    within 10^-13.
     """
-    fraction = philox(seed, seat, turn, throw, FOR_DICE)
     for die in range(len(faces)):
         high = (fraction >> _SHIFT32) * _SIX
         low = (fraction & _LOW32) * _SIX
         high += low >> _SHIFT32
         faces[die] = high >> _SHIFT32
         fraction = ((high & _LOW32) << _SHIFT32) | (low & _LOW32)
+
+
+@kernel
+def throw_faces(seed: Any, seat: Any, turn: Any, throw: Any, faces: Any) -> None:
+    """The faces of one throw: face `d` depends on (seed, seat, turn, throw, d) alone."""
+    read_faces(philox(seed, seat, turn, throw, FOR_DICE), faces)
 
 
 @kernel

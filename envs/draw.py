@@ -112,9 +112,7 @@ class Canvas:
     ) -> None:
         """Words at (x, y); `anchor`: `"lm"` left, `"mm"` centred, `"rm"` right; `bold` thickens."""
         stroke = round(_FINE * bold)
-        self._draw.text(
-            (_FINE * x, _FINE * y), words, colour, _font(_FINE * size), anchor, stroke_width=stroke
-        )
+        self._draw.text((_FINE * x, _FINE * y), words, colour, _font(_FINE * size), anchor, stroke_width=stroke)
 
     def die(self, x: float, y: float, size: float, colour: Colour, face: str, ink: Colour) -> None:
         """A die with its upper left corner at (x, y), and a number, a letter or one of + − × ÷ on it."""
@@ -145,9 +143,7 @@ class Canvas:
         elif face != "−":
             self.text(x, y, face, round(size * 0.62), ink, "mm", bold=size / 64)
 
-    def track(
-        self, x: float, y: float, width: float, height: float, share: float, colour: Colour, parts: int
-    ) -> None:
+    def track(self, x: float, y: float, width: float, height: float, share: float, colour: Colour, parts: int) -> None:
         """A trough filled to `share` (cut to 0 to 1), with marks that divide it into so many parts."""
         self.box(x, y, width, height, TROUGH, height / 2)
         filled = min(1.0, max(0.0, share)) * width

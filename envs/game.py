@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from trialea.envs.errors import IllegalActionError, OptionError
 from trialea.envs.loops import MAX_PLAYERS, Loops, loops_for
+from trialea.envs.registry import entry_of
 
 Reward = Literal["win", "score"]
 """What an environment pays.
@@ -94,7 +95,7 @@ class Game:
     """
 
     def __init__(self, name: str, num_players: int, **options: Any) -> None:
-        self._package = import_module(f"trialea.envs.{name}")
+        self._package = import_module(f"trialea.envs.{entry_of(name).name}")
         rules = self._package.rules
         self.name = name
         low, high = rules.MIN_PLAYERS, rules.MAX_PLAYERS
@@ -335,7 +336,7 @@ class Game:
         faces[:, dice] = list(product(range(6), repeat=len(dice)))
         after = np.repeat(single, len(faces)).view(np.recarray)
         self.loops.throw(after, faces, self.tables)
-        return [(after[i : i + 1], 1.0 / len(faces)) for i in range(len(faces))]
+        return [(after[i : i + 1].view(np.recarray), 1.0 / len(faces)) for i in range(len(faces))]
 
 
 def _remake(name: str, num_players: int, options: dict[str, Any]) -> Game:

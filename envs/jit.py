@@ -44,7 +44,7 @@ class _SourceKeyedCache(FunctionCache):  # type: ignore[misc]
 
 def kernel(function: F) -> F:
     """Compile `function` for use by other compiled functions (plain Python when the JIT is off)."""
-    compiled: F = numba.njit(function)
+    compiled: F = numba.njit(forceinline=True)(function)
     return compiled
 
 

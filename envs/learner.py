@@ -134,8 +134,7 @@ class LearnerGames:
             IllegalActionError: an action is not legal where it is played; no game has moved.
         """
         picked = self._every if index is None else index
-        states, seats = self.states[picked], self.seats[picked]
-        if (states.finished[np.arange(len(picked)), seats] != 0).any():
+        if (self.states.finished[picked, self.seats[picked]] != 0).any():
             raise IllegalActionError("a game of the batch has ended for the learner: reset it first")
         before = self.returns[self._every, self.seats]
         self.game.step(self.states, actions, picked, self.returns, self.reward)
@@ -170,7 +169,7 @@ class LearnerGames:
             for number, agent in enumerate(self.opponents.agents):
                 mine = index[agents == number] if len(self.opponents.agents) > 1 else index
                 if len(mine):
-                    actions = agent.act(self.states[mine])
+                    actions = agent.act(self.states[mine].view(np.recarray))
                     game.step(self.states, actions, mine, self.returns, self.reward)
 
     def own_turns(self) -> NDArray[np.int32]:

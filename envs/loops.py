@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from trialea.envs.dice import FOR_AGENT, below, philox, throw_faces
+from trialea.envs.dice import FOR_AGENT, FOR_DICE, below, philox, read_faces, throw_faces
 from trialea.envs.jit import entry, kernel
 
 MAX_DICE = 6
@@ -78,7 +78,14 @@ def loops_for(module_name: str) -> Loops:
 
     @kernel
     def act_one(
-        state: Any, action: Any, tables: Any, sample: Any, faces: Any, score_scale: Any, before: Any, rewards: Any
+        state: Any,
+        action: Any,
+        tables: Any,
+        sample: Any,
+        faces: Any,
+        score_scale: Any,
+        before: Any,
+        rewards: Any,
     ) -> int:
         for seat in range(state.num_players):
             before[0, seat] = state.finished[seat]
@@ -145,7 +152,7 @@ def loops_for(module_name: str) -> Loops:
         faces = np.empty(MAX_DICE, np.int64)
         before = np.empty((2, MAX_PLAYERS), np.int64)
         changed = game.act(state, action, tables, True, faces, score_scale, before, rewards[0])
-        return state.mover + 256 * changed
+        return int(state.mover + 256 * changed)
 
     @kernel
     def mask_one(state: Any, seat: Any, tables: Any, mask: Any) -> None:
@@ -220,12 +227,19 @@ def loops_for(module_name: str) -> Loops:
         """
         faces = np.empty(MAX_DICE, np.int64)
         ended = 0
+        # All games draw at once: a loop of nothing but draws compiles to vector instructions.
+        size = len(states)
+        seeds, draws = np.empty(size, np.uint64), np.empty(size, np.uint64)
+        seats, turns, throws = np.empty(size, np.uint64), np.empty(size, np.uint64), np.empty(size, np.uint64)
         for _ in range(num_steps):
-            for i in range(len(states)):
+            for i in range(size):
+                seeds[i], turns[i] = states[i].seed, states[i].decisions
+            for i in range(size):
+                draws[i] = philox(agent_seed, seeds[i], seeds[i] >> np.uint64(32), turns[i], FOR_AGENT)
+            for i in range(size):
                 state = states[i]
-                n = game.num_legal(state, tables)
-                action = game.legal(state, below(_agent_draw(agent_seed, state), n), tables)
-                game.apply(state, action, tables)
+                chosen = below(draws[i], game.num_legal(state, tables))
+                game.apply(state, game.legal(state, chosen, tables), tables)
                 state.decisions += 1
                 if state.over:
                     ended += 1
@@ -233,11 +247,32 @@ def loops_for(module_name: str) -> Loops:
                     states[i] = blank[0]
                     state.seed = seed
                     game.begin(state, tables)
+                mover = state.mover
+                seeds[i], seats[i], turns[i], throws[i] = state.seed, mover, state.turns[mover], state.throws
+            for i in range(size):
+                draws[i] = philox(seeds[i], seats[i], turns[i], throws[i], FOR_DICE)
+            for i in range(size):
+                state = states[i]
+                if state.pending:
+                    read_faces(draws[i], faces)
+                    game.throw(state, faces, tables)
                 game.settle(state, tables, faces)
                 game.observe(state, state.mover, tables, observations[i])
                 game.write_mask(state, tables, masks[i])
         return ended
 
     return Loops(
-        start, throw, first_illegal, advance, advance_one, observe, masks, observe_one, random_actions, uniforms, count_legal, waiting, play_randomly
+        start,
+        throw,
+        first_illegal,
+        advance,
+        advance_one,
+        observe,
+        masks,
+        observe_one,
+        random_actions,
+        uniforms,
+        count_legal,
+        waiting,
+        play_randomly,
     )

@@ -46,7 +46,7 @@ class SingleAgentEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
     Version history: v0, first release.
     """
 
-    metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": 4}  # noqa: RUF012
+    metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": 4}
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class SingleAgentEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         self._renderer = Renderer(self.game, render_mode, fps=self.metadata["render_fps"])
         self._games = LearnerGames(self.game, 1, opponents, seat, reward)
         self._started = False
-        self.observation_space = observation_box(self.game)
+        self.observation_space: spaces.Space[Any] = observation_box(self.game)
         self.action_space: spaces.Discrete = LegalDiscrete(self.game.num_actions, self.action_masks)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -95,9 +95,7 @@ class SingleAgentEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         self._started = True
         return self._outcome()
 
-    def step(
-        self, action: Any
-    ) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
         if not self._started:
             raise NotResetError("call reset() before step()")
         if np.ndim(action) != 0:
@@ -112,7 +110,8 @@ class SingleAgentEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
 
     def action_masks(self) -> NDArray[np.int8]:
         """The learner's legal actions, (A,) int8; all zero once its game has ended."""
-        return self._games.masks()[0]
+        mask: NDArray[np.int8] = self._games.masks()[0]
+        return mask
 
     def clone(self, seed: int | None = None) -> SingleAgentEnv:
         """A copy of the environment in mid-game, with the same future throws, or with others if a `seed` is given."""

@@ -149,7 +149,12 @@ class BatchedEnv(VectorEnv[Array, Array, Array]):
             final[i] = observations[i]
         masks = np.zeros((self.num_envs, self.game.num_actions), np.int8)
         final_info = {"action_mask": masks, "_action_mask": picked.copy()}
-        return {"final_obs": final, "_final_obs": picked, "final_info": final_info, "_final_info": picked.copy()}
+        return {
+            "final_obs": final,
+            "_final_obs": picked,
+            "final_info": final_info,
+            "_final_info": picked.copy(),
+        }
 
     def _infos(self) -> dict[str, Any]:
         return {"action_mask": self.action_masks(), "_action_mask": np.ones(self.num_envs, np.bool_)}

@@ -57,9 +57,7 @@ def t_interval(samples: ArrayLike, confidence: float = 0.95) -> Interval:
     """Student's t interval for the mean of independent `samples` (n,), at least two of them."""
     x = np.asarray(samples, np.float64)
     if x.ndim != 1 or len(x) < 2:
-        raise OptionError(
-            f"a t interval needs at least two samples in one row, not an array of shape {x.shape}"
-        )
+        raise OptionError(f"a t interval needs at least two samples in one row, not an array of shape {x.shape}")
     mean = float(x.mean())
     half = t_quantile(len(x), confidence) * float(x.std(ddof=1)) / float(np.sqrt(len(x)))
     return mean - half, mean + half

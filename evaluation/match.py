@@ -179,9 +179,7 @@ def distinct_names(names: Sequence[str]) -> list[str]:
 class _Table:
     """A block of games with its agents in their `seats` (B, n)."""
 
-    def __init__(
-        self, game: Game, agents: Sequence[Agent], names: Sequence[str], seats: NDArray[np.int64]
-    ) -> None:
+    def __init__(self, game: Game, agents: Sequence[Agent], names: Sequence[str], seats: NDArray[np.int64]) -> None:
         self.game = game
         self.agents = agents
         self.names = names
@@ -204,9 +202,7 @@ class _Table:
                 before = take(states, index if keep else index[:0])
                 self._step(states, actions, index, number, unused)
                 if keep:
-                    kept.append(
-                        (before, np.asarray(actions, np.int64), np.full(len(index), number), units[index])
-                    )
+                    kept.append((before, np.asarray(actions, np.int64), np.full(len(index), number), units[index]))
             report(len(states) - len(playing))
         report(len(states))
         return states, _joined(kept, states)
@@ -226,9 +222,7 @@ class _Table:
             chosen = game.as_actions(actions, len(states))
         except IllegalActionError:
             return f"agent {name!r} gave no actions: {reason}"
-        place = game.loops.first_illegal(
-            states, np.arange(len(states)), chosen, game.num_actions, game.tables
-        )
+        place = game.loops.first_illegal(states, np.arange(len(states)), chosen, game.num_actions, game.tables)
         state = states[place]
         what = game.why_illegal(state, int(chosen[place]))
         return f"agent {name!r} chose {what}; the position:\n{game.text(state)}"

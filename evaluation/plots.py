@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 NUM_SERIES = 6
 _INK, _RULE = "#010203", "#040506"
 _SERIES = [f"#0708{number:02x}" for number in range(NUM_SERIES)]
-_VARIABLES = {_INK: "var(--ink)", _RULE: "var(--rule)"} | {
-    c: f"var(--series-{i})" for i, c in enumerate(_SERIES)
-}
+_VARIABLES = {_INK: "var(--ink)", _RULE: "var(--rule)"} | {c: f"var(--series-{i})" for i, c in enumerate(_SERIES)}
 _WIDTH = 4.8  # inches: a phone shows it at about its own size
 _LINE_STYLES = ("-", "--", "-.", ":")
 _SETTINGS: Any = {
@@ -105,17 +103,13 @@ def win_rates(evaluations: Sequence[Evaluation]) -> str:
             for a, name in enumerate(evaluation.agents):
                 low, high = evaluation.interval[a]
                 colour = _SERIES[a % NUM_SERIES]
-                axes.plot(
-                    [low, high], [place, place], color=colour, linewidth=4, solid_capstyle="butt", alpha=0.5
-                )
+                axes.plot([low, high], [place, place], color=colour, linewidth=4, solid_capstyle="butt", alpha=0.5)
                 axes.plot(evaluation.win_rate[a], place, "o", color=colour, markersize=6)
                 places.append(place)
                 labels.append(_short(name))
                 place += 1
             place += 0.7
-        axes.set(
-            xlim=(-0.02, 1.02), ylim=(place - 1, -0.7), yticks=places, yticklabels=labels, xlabel="win rate"
-        )
+        axes.set(xlim=(-0.02, 1.02), ylim=(place - 1, -0.7), yticks=places, yticklabels=labels, xlabel="win rate")
         axes.xaxis.set_major_formatter(lambda x, _: f"{100 * x:.0f} %")
         axes.grid(visible=False, axis="y")
         return to_svg(figure, "win-rates")
@@ -150,18 +144,14 @@ def learning_curves(metrics: Sequence[Mapping[str, Any]]) -> str:
             for i, (key, curve) in enumerate(lines):
                 style = _LINE_STYLES[i % len(_LINE_STYLES)]
                 name = _short(key.partition("/")[2])
-                axes.plot(
-                    *zip(*curve, strict=True), style, color=_SERIES[i % NUM_SERIES], marker=".", label=name
-                )
+                axes.plot(*zip(*curve, strict=True), style, color=_SERIES[i % NUM_SERIES], marker=".", label=name)
             axes.set_title(label, loc="left")
             if label == "regret, milli-wins":
                 axes.set_ylim(bottom=0)
             else:
                 axes.yaxis.set_major_formatter(lambda y, _: f"{100 * y:.0f} %")
             if label.startswith("win rate"):
-                axes.legend(
-                    loc="lower right", bbox_to_anchor=(1, 0.98), ncols=3, borderpad=0, columnspacing=1
-                )
+                axes.legend(loc="lower right", bbox_to_anchor=(1, 0.98), ncols=3, borderpad=0, columnspacing=1)
         every[-1].set_xlabel("frames")
         every[-1].xaxis.set_major_formatter(EngFormatter(sep=""))
         return to_svg(figure, "learning")

@@ -114,9 +114,7 @@ def solution_of(game: Game) -> HasActionValues:
     return solution
 
 
-def regrets(
-    values: NDArray[np.float64], actions: NDArray[np.int64]
-) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def regrets(values: NDArray[np.float64], actions: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """What each of the `actions` (B,) costs, a probability, and which decisions are not trivial, each (B,).
 
     Args:
@@ -141,18 +139,14 @@ class RegretMeter:
         worst: how many of the worst decisions to keep for each agent.
     """
 
-    def __init__(
-        self, game: Game, solution: HasActionValues, num_agents: int, num_units: int, worst: int = 5
-    ) -> None:
+    def __init__(self, game: Game, solution: HasActionValues, num_agents: int, num_units: int, worst: int = 5) -> None:
         self._game = game
         self._solution = solution
         self._agents = [_AgentTally(num_units, worst) for _ in range(num_agents)]
 
     def add(self, decisions: Decisions) -> None:
         """Judge some decisions (D,)."""
-        order = _by_totals(
-            decisions.states
-        )  # equal totals together: a solution then works out each turn once
+        order = _by_totals(decisions.states)  # equal totals together: a solution then works out each turn once
         for low in range(0, len(order), CHUNK):
             index = order[low : low + CHUNK]
             self._add_chunk(
@@ -309,9 +303,7 @@ def _totals(state: Any) -> tuple[int, ...]:
     return tuple(int(state.scores[(mover + k) % n]) for k in range(n))
 
 
-def _mistake(
-    game: Game, lost: float, state: Any, action: int, best_action: int, best_value: float
-) -> Mistake:
+def _mistake(game: Game, lost: float, state: Any, action: int, best_action: int, best_value: float) -> Mistake:
     limit = getattr(game.options, "throws", None)
     return Mistake(
         position=game.text(state),

@@ -15,9 +15,7 @@ from trialea.evaluation.intervals import Interval
 from trialea.evaluation.measure import Evaluation
 
 
-def write_report(
-    evaluations: Sequence[Evaluation], path: str | Path, run_folder: str | Path | None = None
-) -> Path:
+def write_report(evaluations: Sequence[Evaluation], path: str | Path, run_folder: str | Path | None = None) -> Path:
     """Write a report of some evaluations: one HTML file that needs nothing else, written whole or not at all.
 
     Args:
@@ -51,13 +49,9 @@ def render(evaluations: Sequence[Evaluation], metrics: Sequence[dict[str, Any]] 
         raise missing_extra("jinja2", "report", "a report") from None
     from trialea.evaluation import plots
 
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters.update(percent=percent, spread=spread, signed=signed, plain=plain)
-    template = environment.from_string(
-        files(__package__).joinpath("templates/report.html.j2").read_text("utf-8")
-    )
+    template = environment.from_string(files(__package__).joinpath("templates/report.html.j2").read_text("utf-8"))
     regret_plots = {
         (i, a): Markup(plots.regret_parts(regret, f"regret-{i}-{a}"))
         for i, evaluation in enumerate(evaluations)

@@ -298,7 +298,7 @@ def test_case_4_a_clone_in_mid_turn_is_apart_and_the_same(name: str, render_mode
     twin = env.clone()
     twin_face = type(face)(twin)
     assert twin_face.state().tobytes() == before
-    transcripts = [[], []]
+    transcripts: list[list[tuple[bytes, bytes]]] = [[], []]
     for transcript, one in zip(transcripts, (twin_face, face), strict=True):
         for _ in range(12):
             one.step(legal_of(one.mask())[-1 - (len(transcript) % 2)] if one.mask().sum() > 1 else one.mask().argmax())
@@ -543,6 +543,23 @@ def test_case_8_works_where_no_cache_can_be_written(name: str, tmp_path: Path) -
     assert printed.split(maxsplit=1) == [str(tmp_path / "installed/trialea/__init__.py"), "True []\n"]
 
 
+NO_HOME = """
+import pwd
+def unknown(uid):
+    raise KeyError(uid)
+pwd.getpwuid = unknown  # as for the arbitrary user of a container
+"""
+
+
+@every_game
+def test_case_8_works_for_a_user_without_a_home(name: str, tmp_path: Path) -> None:
+    """Case 8: no HOME, and no entry in the system's list of users to say where it would be."""
+    unset = dict.fromkeys(["HOME", "NUMBA_CACHE_DIR", "TRIALEA_CACHE_DIR", "XDG_CACHE_HOME"])
+    code = NO_HOME + SMALL_SOLVE
+    printed = run_python(code, GAMES[name].gym_id, name, repr(SMALL[name]), env=unset, cwd=tmp_path)
+    assert printed.endswith("True []\n")
+
+
 # --- 9. Same agent on both sides -------------------------------------------------------------------------
 
 
@@ -550,9 +567,7 @@ def test_case_8_works_where_no_cache_can_be_written(name: str, tmp_path: Path) -
 def test_case_9_an_agent_against_itself_is_even(name: str, agent: str) -> None:
     """Case 9: two copies, seats rotated: equal starts, an interval round one half, and the seat effect shown."""
     for duplicate in (True, False):
-        found = evaluate(
-            game_of(name), [agent, agent], games=600, duplicate=duplicate, regret=False, confidence=0.9999
-        )
+        found = evaluate(game_of(name), [agent, agent], games=600, duplicate=duplicate, regret=False, confidence=0.9999)
         assert found.starts == (found.games // 2, found.games // 2)
         for low, high in found.interval:
             assert low <= 0.5 <= high
@@ -782,7 +797,19 @@ def test_case_15_other_things_are_refused(name: str, interface: str) -> None:
     face = INTERFACES[interface](name)
     face.reset(seed=6)
     before = face.state().tobytes()
-    for wrong in (0.0, np.float32(1), np.array(1.0), True, np.bool_(True), "0", None, [0], np.array([0]), -1, 999):
+    for wrong in (
+        0.0,
+        np.float32(1),
+        np.array(1.0),
+        True,
+        np.bool_(True),
+        "0",
+        None,
+        [0],
+        np.array([0]),
+        -1,
+        999,
+    ):
         with pytest.raises(IllegalActionError):
             face.step(wrong)
         assert face.state().tobytes() == before

@@ -83,7 +83,15 @@ def test_that_second_implementation_is_numpys_at_numpys_width() -> None:
 
 @pytest.mark.parametrize("n", [1, 2, 3, 6, 140, 7776, 2**31])
 def test_below_scales_a_fraction_exactly(n: int) -> None:
-    draws = [0, 1, 2**32 - 1, 2**32, 2**63, 2**64 - 1, *np.random.default_rng(3).integers(0, 2**63, 50).tolist()]
+    draws = [
+        0,
+        1,
+        2**32 - 1,
+        2**32,
+        2**63,
+        2**64 - 1,
+        *np.random.default_rng(3).integers(0, 2**63, 50).tolist(),
+    ]
     for draw in draws:
         assert int(below(np.uint64(draw), n)) == draw * n >> 64
 

@@ -246,10 +246,10 @@ def test_every_game_has_an_oracle(name: str) -> None:
 
 @pytest.mark.parametrize("name", GAMES)
 def test_bad_tables_are_refused_with_the_good_ones_named(name: str) -> None:
-    with pytest.raises(OptionError, match="no option colour.*its options are: "):
+    with pytest.raises(OptionError, match=r"no option colour.*its options are: "):
         trialea.make_game(name, 2, colour="red")
     for players in (0, 1, 99):
-        with pytest.raises(OptionError, match="is for .* players"):
+        with pytest.raises(OptionError, match=r"is for .* players"):
             trialea.make_game(name, players)
     with pytest.raises(OptionError, match="first_player"):
         game_of(name).start([0], first_player=2)
@@ -424,7 +424,7 @@ def test_no_dice_observation_says_what_is_on_the_table() -> None:
     """Read each entry by its place in the index table, without the kernel."""
     game = game_of("no_dice", 4, target=20)
     states = positions(game, 200, seed=8)
-    expected_scores = {faces: row for faces, row in zip(THROWS, oracle_scores("any"), strict=True)}
+    expected_scores = dict(zip(THROWS, oracle_scores("any"), strict=True))
     for i in range(len(states)):
         state = states[i]
         for seat in range(4):
@@ -444,7 +444,9 @@ def test_no_dice_observation_says_what_is_on_the_table() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"target": 0}, {"target": 1001}, {"throws": 0}, {"throws": 6}, {"intermediates": "some"}], ids=str
+    "wrong",
+    [{"target": 0}, {"target": 1001}, {"throws": 0}, {"throws": 6}, {"intermediates": "some"}],
+    ids=str,
 )
 def test_no_dice_refuses_options_outside_their_range(wrong: dict[str, Any]) -> None:
     with pytest.raises(OptionError, match=next(iter(wrong))):

@@ -59,7 +59,11 @@ def test_sb3_check_env(name: str, players: int, opponent: str) -> None:
 @pytest.mark.parametrize("name", GAMES)
 def test_opponents_may_be_agents_lists_and_mixtures(name: str) -> None:
     names = opponents_of(name, 3)
-    for opponents in ([names[0], names[-1]], {agent: 1 + k for k, agent in enumerate(names)}, Recorder(name, 3)):
+    for opponents in (
+        [names[0], names[-1]],
+        {agent: 1 + k for k, agent in enumerate(names)},
+        Recorder(name, 3),
+    ):
         check_env(make(name, num_players=3, opponents=opponents), skip_render_check=True)
     for wrong in ([names[0]], {}, {names[0]: 0.0}, {names[0]: -1.0, names[-1]: 2.0}):
         with pytest.raises(OptionError, match="opponents"):
@@ -171,7 +175,8 @@ def test_a_reseeded_clone_has_another_future(name: str) -> None:
     env = make(name)
     _, info = env.reset(seed=6)
     played = [
-        episode(one, np.random.default_rng(8), info["action_mask"]) for one in (env.clone(1), env.clone(2), env.clone(1))
+        episode(one, np.random.default_rng(8), info["action_mask"])
+        for one in (env.clone(1), env.clone(2), env.clone(1))
     ]
     assert played[0] == played[2] != played[1]
 

@@ -259,7 +259,12 @@ def test_a_table_is_kept_and_read(folder: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_other_options_have_other_tables(folder: Path) -> None:
-    for options in (SMALL, {**SMALL, "throws": 1}, {**SMALL, "target": 3}, {**SMALL, "intermediates": "natural"}):
+    for options in (
+        SMALL,
+        {**SMALL, "throws": 1},
+        {**SMALL, "target": 3},
+        {**SMALL, "intermediates": "natural"},
+    ):
         solution = solve(trialea.make_game("no_dice", 2, **options))
         assert solution.values.shape == (options["target"],) * 2
     assert len(list(folder.iterdir())) == 4
@@ -370,9 +375,9 @@ print(solve(trialea.make_game("no_dice", 2, target=4, throws=2)).summary()["tabl
 """
 
 
-def test_several_processes_at_once_are_safe(folder: Path) -> None:
-    with ThreadPoolExecutor(4) as threads:
-        printed = set(threads.map(lambda _: run_python(CACHE_USER), range(4)))
+def test_two_processes_may_solve_at_once(folder: Path) -> None:
+    with ThreadPoolExecutor(2) as threads:
+        printed = set(threads.map(lambda _: run_python(CACHE_USER), range(2)))
     assert printed == {small().summary()["table_sha256"] + "\n"}
     assert [path.suffix for path in folder.iterdir()] == [".npz"]
 

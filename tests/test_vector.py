@@ -56,7 +56,7 @@ def assert_same_play(ours: BatchedEnv, theirs: SyncVectorEnv, steps: int, seed: 
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
 @pytest.mark.parametrize(("name", "players"), TABLES)
 def test_equals_single_environments_step_for_step(name: str, players: int, mode: str) -> None:
-    opponents = {agent: 1 for agent in opponents_of(name, players)}
+    opponents = dict.fromkeys(opponents_of(name, players), 1)
     kwargs = {"num_players": players, "opponents": opponents}
     ended = assert_same_play(
         batch(name, autoreset_mode=mode, **kwargs), singles(name, mode=mode, **kwargs), 80, seed=players

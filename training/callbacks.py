@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from sb3_contrib import MaskablePPO
 from stable_baselines3.common.callbacks import BaseCallback
 
 from trialea.agents.model import ModelAgent, snapshot
@@ -61,6 +62,7 @@ class RunCallback(BaseCallback):
         progress: bool = True,
     ) -> None:
         super().__init__()
+        self.model: MaskablePPO
         self._config = config
         self._env = env
         self._past = past
@@ -69,7 +71,8 @@ class RunCallback(BaseCallback):
         self._snapshots = Every(config.snapshots, config.frames, start)
         self._measurements = Every(config.measure.times, config.frames, start)
         self._checkpoints = Every(config.checkpoints, config.frames, start)
-        self.stopping = False
+        self.stopping = False  # asked to stop
+        self.stopped = False  # saved, and about to stop
         self._bar = Progress(
             TextColumn("{task.completed:,.0f} frames"),
             BarColumn(),
@@ -101,14 +104,16 @@ class RunCallback(BaseCallback):
             self._past.add(snapshot(self.model.policy))
         if self._measurements.due(self.num_timesteps) or not self.num_timesteps:
             self.measure()
-        if self._checkpoints.due(self.num_timesteps) or self.stopping:
+        stop = self.stopping  # may be set at any moment
+        if self._checkpoints.due(self.num_timesteps) or stop:
             self.checkpoint()
+        self.stopped = stop
         elapsed = time.perf_counter() - self._session_began
         rate = (self.num_timesteps - self._start) / max(elapsed, 1e-9)
         self._bar.update(self._task, completed=self.num_timesteps, rate=rate, latest=self._latest)
 
     def _on_step(self) -> bool:
-        return not self.stopping
+        return not self.stopped
 
     def _on_training_end(self) -> None:
         self._bar.stop()
@@ -126,7 +131,9 @@ class RunCallback(BaseCallback):
         agent = ModelAgent(game, snapshot(self.model.policy), name="learner")
         line: dict[str, Any] = {"frames": self.num_timesteps, "seconds": round(self.seconds, 3)}
         for opponent in self._config.measure.opponents:
-            result = evaluate(game, [agent, opponent], games=self._config.measure.games, seed=self._config.seed, worst=0)
+            result = evaluate(
+                game, [agent, opponent], games=self._config.measure.games, seed=self._config.seed, worst=0
+            )
             line[f"win_rate/{opponent}"] = result.win_rate[0]
             if result.regret is not None:
                 line["regret"] = result.regret[0].per_decision
@@ -141,7 +148,7 @@ class RunCallback(BaseCallback):
 
 @contextmanager
 def stop_on_interrupt(callback: RunCallback) -> Iterator[None]:
-    """Let the first Ctrl-C ask the run to stop after its checkpoint; a second one interrupts at once."""
+    """Let the first Ctrl-C ask the run to stop after its rollout and a checkpoint; a second interrupts at once."""
 
     def ask(signum: int, frame: Any) -> None:
         if callback.stopping:

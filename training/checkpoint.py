@@ -43,6 +43,7 @@ def save_checkpoint(
     save_model(model, temporary / MODEL, env.games.game, activation)
     # What the two generators will draw next: torch's samples actions, NumPy's shuffles minibatches.
     _, numpy_words, numpy_place, *_ = np.random.get_state(legacy=True)  # noqa: NPY002
+    arrays: dict[str, Any] = {f"games_{name}": value for name, value in env.games.snapshot().items()}
     np.savez(
         temporary / STATE,
         frames=model.num_timesteps,
@@ -52,7 +53,7 @@ def save_checkpoint(
         torch_random=torch.get_rng_state().numpy(),
         numpy_words=numpy_words,
         numpy_place=numpy_place,
-        **{f"games_{name}": value for name, value in env.games.snapshot().items()},
+        **arrays,
     )
     torch.save([network.state_dict() for network in past.networks], temporary / PAST)
     temporary.rename(target)
@@ -90,7 +91,7 @@ def restore(folder: Path, model: MaskablePPO, env: GamesVecEnv, past: PastSelves
     model._last_obs = env.games.observe()
     model._last_episode_starts = state["starts"]
     torch.set_rng_state(torch.from_numpy(state["torch_random"]))
-    np.random.set_state(("MT19937", state["numpy_words"], int(state["numpy_place"])))  # noqa: NPY002
+    np.random.set_state(("MT19937", state["numpy_words"], int(state["numpy_place"]), 0, 0.0))  # noqa: NPY002
     return float(state["seconds"])
 
 

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveInt
 
 from trialea.envs.errors import OptionError
 from trialea.envs.game import Game
+from trialea.envs.registry import entry_of
 
 
 class _Strict(BaseModel):
@@ -114,7 +115,7 @@ class TrainConfig(_Strict):
 
     def make_game(self) -> Game:
         """The game to be played."""
-        return Game(self.game, self.players, **self.options)
+        return Game(entry_of(self.game).name, self.players, **self.options)
 
     def stage_at(self, frames: int) -> Stage:
         """The stage that a run is in after so many frames."""
@@ -145,19 +146,25 @@ def load_config(path: str | Path, changes: Sequence[str] = ()) -> TrainConfig:
 
 def _read(path: Path) -> dict[str, Any]:
     if path.is_file():
-        text = path.read_text(encoding="utf-8")
+        text = path.read_bytes()
     else:
         shipped = files("trialea.configs") / path.name
-        if not shipped.is_file() or path.parent.name not in ("", "configs"):
-            raise OptionError(f"no configuration lies at {path}; those of the package are: {', '.join(shipped_configs())}")
-        text = shipped.read_text(encoding="utf-8")
-    try:
-        content = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise OptionError(f"{path} is not valid YAML: {error}") from error
+        if not shipped.is_file() or path.parent not in (Path(), Path("configs")):
+            raise OptionError(
+                f"no configuration lies at {path}; those of the package are: {', '.join(shipped_configs())}"
+            )
+        text = shipped.read_bytes()
+    content = _parse(text, str(path))
     if not isinstance(content, dict):
         raise OptionError(f"{path} must hold a mapping of keys to values")
     return content
+
+
+def _parse(text: str | bytes, where: str) -> Any:
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise OptionError(f"{where} is not valid YAML: {' '.join(str(error).split())}") from error
 
 
 def shipped_configs() -> list[str]:
@@ -176,4 +183,4 @@ def _apply(content: dict[str, Any], change: str) -> None:
         place = place.setdefault(parent, {})
         if not isinstance(place, dict):
             raise OptionError(f"{key}: {parent} holds no keys of its own")
-    place[last] = yaml.safe_load(value)
+    place[last] = _parse(value, change)

@@ -14,6 +14,7 @@ from sb3_contrib import MaskablePPO
 from stable_baselines3.common.logger import configure
 
 from trialea.agents.model import ACTIVATIONS, MODEL, snapshot
+from trialea.envs.agent import make_agent
 from trialea.envs.errors import OptionError
 from trialea.envs.learner import LearnerGames
 from trialea.training.callbacks import RunCallback, stop_on_interrupt
@@ -23,7 +24,17 @@ from trialea.training.past import PastSelves
 from trialea.training.vec_env import GamesVecEnv
 
 CONFIG = "config.yaml"
-PACKAGES = ("trialea", "numpy", "numba", "gymnasium", "pettingzoo", "stable-baselines3", "sb3-contrib", "torch")
+PACKAGES = (
+    "trialea",
+    "numpy",
+    "numba",
+    "gymnasium",
+    "pettingzoo",
+    "stable-baselines3",
+    "sb3-contrib",
+    "torch",
+)
+Parts = tuple[MaskablePPO, GamesVecEnv, PastSelves]
 
 
 def train(config: TrainConfig, folder: str | Path, progress: bool = True) -> bool:
@@ -40,9 +51,13 @@ def train(config: TrainConfig, folder: str | Path, progress: bool = True) -> boo
     run = Path(folder)
     if run.exists() and (not run.is_dir() or any(run.iterdir())):
         raise OptionError(f"{run} exists already: choose another folder, delete it, or go on with --resume {run}")
+    # What is wrong with a configuration shows here, before there is a folder that would stand in the way.
+    parts = build(config)
+    for opponent in config.measure.opponents:
+        make_agent(opponent, config.make_game())
     run.mkdir(parents=True, exist_ok=True)
     (run / CONFIG).write_text(yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False), encoding="utf-8")
-    return _run(config, run, None, progress)
+    return _run(config, run, parts, None, progress)
 
 
 def resume(folder: str | Path, progress: bool = True) -> bool:
@@ -52,7 +67,8 @@ def resume(folder: str | Path, progress: bool = True) -> bool:
         raise OptionError(f"{run} is no run folder: it holds no {CONFIG}")
     if (run / MODEL).exists():
         raise OptionError(f"the run in {run} is complete: there is nothing to resume")
-    return _run(load_config(run / CONFIG), run, newest_checkpoint(run / "checkpoints"), progress)
+    config = load_config(run / CONFIG)
+    return _run(config, run, build(config), newest_checkpoint(run / "checkpoints"), progress)
 
 
 def new_run_folder(parent: Path, name: str) -> Path:
@@ -63,8 +79,9 @@ def new_run_folder(parent: Path, name: str) -> Path:
     return parent / f"{name}-{number}"
 
 
-def build(config: TrainConfig) -> tuple[MaskablePPO, GamesVecEnv, PastSelves]:
+def build(config: TrainConfig) -> Parts:
     """The model, its games and the pool of past selves, as new."""
+    torch.set_num_threads(config.threads)
     game = config.make_game()
     past = PastSelves(game, config.past_selves, config.seed)
     opponents = {past if name == "past" else name: share for name, share in config.opponents.items() if share}
@@ -84,15 +101,17 @@ def build(config: TrainConfig) -> tuple[MaskablePPO, GamesVecEnv, PastSelves]:
         gae_lambda=settings.gae_lambda,
         clip_range=settings.clip_range,
         seed=config.seed,
-        policy_kwargs={"net_arch": list(settings.net_arch), "activation_fn": ACTIVATIONS[settings.activation]},
+        policy_kwargs={
+            "net_arch": list(settings.net_arch),
+            "activation_fn": ACTIVATIONS[settings.activation],
+        },
         device="cpu",
     )
     return model, env, past
 
 
-def _run(config: TrainConfig, run: Path, checkpoint: Path | None, progress: bool) -> bool:
-    torch.set_num_threads(config.threads)
-    model, env, past = build(config)
+def _run(config: TrainConfig, run: Path, parts: Parts, checkpoint: Path | None, progress: bool) -> bool:
+    model, env, past = parts
     remove_leftovers(run / "checkpoints")
     seconds = 0.0
     if checkpoint is not None:
@@ -109,7 +128,7 @@ def _run(config: TrainConfig, run: Path, checkpoint: Path | None, progress: bool
             model.learn(config.frames - start, callback=callback, reset_num_timesteps=checkpoint is None)
     finally:
         model.logger.close()
-    if callback.stopping:
+    if callback.stopped:
         return False
     callback.measure()
     save_model(model, run / MODEL, env.games.game, config.ppo.activation)
@@ -117,9 +136,9 @@ def _run(config: TrainConfig, run: Path, checkpoint: Path | None, progress: bool
 
 
 def _forget_after(metrics: Path, frames: int) -> None:
-    """Drop measurements made after the checkpoint that a run goes on from: they are made again."""
+    """Drop the measurements that are made again: all after the checkpoint that a run goes on from, and the first."""
     if metrics.exists():
-        kept = [line for line in metrics.read_text().splitlines() if json.loads(line)["frames"] <= frames]
+        kept = [line for line in metrics.read_text().splitlines() if json.loads(line)["frames"] <= frames > 0]
         metrics.write_text("".join(line + "\n" for line in kept))
 
 

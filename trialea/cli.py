@@ -17,8 +17,9 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from trialea import GAMES, __version__, entry_of
+from trialea import GAMES, __version__
 from trialea.envs.errors import OptionError, TrialeaError, missing_extra
+from trialea.envs.registry import entry_of
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -48,6 +49,9 @@ def main() -> None:
     except BrokenPipeError:  # whoever read our output has read enough
         sys.stderr.close()
         sys.exit(1)
+    except OSError as error:  # a file or folder that cannot be read or written
+        err.print(f"trialea: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
+        sys.exit(2)
 
 
 def _print_version(wanted: bool) -> None:
@@ -72,8 +76,7 @@ def _print_json(data: Any) -> None:
 def _split(words: Sequence[str], game: str) -> tuple[list[str], dict[str, Any]]:
     """Part the words left over into plain ones and the game's options, written `--name value` or `--flag`."""
     kind = import_module(f"trialea.envs.{entry_of(game).name}.rules").Options
-    flags = {field.name for field in fields(kind) if isinstance(field.default, bool)}
-    known = {field.name for field in fields(kind)}
+    known = {field.name: field.default for field in fields(kind)}
     plain: list[str] = []
     options: dict[str, Any] = {}
     rest = iter(words)
@@ -86,14 +89,28 @@ def _split(words: Sequence[str], game: str) -> tuple[list[str], dict[str, Any]]:
         if name not in known:
             listed = ", ".join(f"--{key.replace('_', '-')}" for key in sorted(known))
             raise OptionError(f"no such option: --{written}; the options of {game} are {listed}")
-        if not has_value and name in flags:
+        if not has_value and isinstance(known[name], bool):
             options[name] = True
             continue
         text = value if has_value else next(rest, None)
         if text is None:
             raise OptionError(f"--{written} needs a value")
-        options[name] = yaml.safe_load(text)
+        options[name] = _value(written, text, known[name])
     return plain, options
+
+
+def _value(written: str, text: str, default: Any) -> Any:
+    """What the text of a game's option says, of the same type as the option's default."""
+    if isinstance(default, str):
+        return text
+    try:
+        value = yaml.safe_load(text)
+    except yaml.YAMLError:
+        value = None
+    if type(value) is not type(default):
+        kind = {bool: "true or false", int: "a whole number"}.get(type(default), "a number")
+        raise OptionError(f"--{written} takes {kind}, not {text!r}")
+    return value
 
 
 def _make_game(game: str, players: int, words: Sequence[str]) -> Any:
@@ -118,7 +135,7 @@ def _progress(label: str, shown: bool) -> Iterator[Callable[[float], None]]:
 @app.command()
 def games(as_json: AsJson = False) -> None:
     """List the games, their options with defaults, and the agents that they offer by name."""
-    rows = []
+    rows: list[dict[str, Any]] = []
     for entry in GAMES.values():
         rules = import_module(f"trialea.envs.{entry.name}.rules")
         options = {field.name: field.default for field in fields(rules.Options)}
@@ -187,7 +204,8 @@ def train(
     config: Annotated[str, typer.Argument(help="A YAML file, or one of ours such as configs/no_dice.yaml.")] = "",
     out_folder: Annotated[str, typer.Option("--out", help="The run folder; by default a new one in runs/.")] = "",
     change: Annotated[
-        list[str] | None, typer.Option("--set", help="Change a key: --set frames=1000000, --set ppo.n_steps=64.")
+        list[str] | None,
+        typer.Option("--set", help="Change a key: --set frames=1000000, --set ppo.n_steps=64."),
     ] = None,
     resume: Annotated[str, typer.Option(help="Go on with the run in this folder.")] = "",
 ) -> None:
@@ -285,6 +303,7 @@ def play(
 
     from trialea.agents.human import GameQuit, HumanAgent
     from trialea.envs.agent import make_agent
+    from trialea.envs.learner import check_seed
     from trialea.play import play as play_game
 
     described = _make_game(game, players, context.args)
@@ -293,7 +312,7 @@ def play(
     agents: list[Any] = [make_agent(against, described, other) for other in range(players)]
     agents[seat] = HumanAgent(described, hints=hints)
     try:
-        play_game(described, agents, secrets.randbits(32) if seed is None else seed)
+        play_game(described, agents, secrets.randbits(32) if seed is None else check_seed(seed))
     except GameQuit:
         err.print("You left the game.")
 

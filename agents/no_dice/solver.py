@@ -13,6 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,6 @@ from numpy.typing import NDArray
 from trialea.agents.cache import cached_array, digest_of
 from trialea.agents.no_dice.turn import (
     MAX_SCORE,
-    NUM_ACTIONS,
     fill_action_values,
     fill_policy,
     fill_stages,
@@ -34,6 +34,7 @@ from trialea.envs.errors import OptionError
 from trialea.envs.game import Game, States
 from trialea.envs.jit import entry, kernel
 from trialea.envs.no_dice.game import outcome_of
+from trialea.envs.no_dice.rules import NUM_ACTIONS
 
 MAX_TARGET = 100
 _MOST_ROUNDS = 100
@@ -150,6 +151,8 @@ class Solution:
         self.seconds = seconds
         self._throws = game.options.throws
         self._turn = make_turn(game.options.intermediates)
+        self._place = np.full(values.shape, -1)  # where the policy of a pair of totals stands, once worked out
+        self._policies = np.empty((0, self._throws, len(self._turn.patterns)), np.uint8)
 
     def value(self, mover: int, other: int) -> float:
         """The mover's probability of winning at total `mover` when the other player has `other`."""
@@ -168,11 +171,26 @@ class Solution:
         fill_position_values(self.values, states, order, self._throws, self._turn, out)
         return out
 
-    def policies(self, movers: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.uint8]:
-        """The optimal policies for pairs of totals: (N, throws, K), see `trialea.agents.no_dice.turn.fill_policy`."""
-        policies = np.empty((len(movers), self._throws, len(self._turn.patterns)), np.uint8)
-        fill_policies(self.values, movers, others, self._throws, self._turn, policies)
-        return policies
+    def best_actions(self, states: States) -> NDArray[np.int64]:
+        """The optimal action (B,) in each of the states; see `trialea.agents.no_dice.turn.pick` for ties."""
+        every = np.arange(len(states))
+        movers = states.scores[every, states.mover]
+        others = states.scores[every, 1 - states.mover]
+        self._prepare(movers, others)
+        actions = np.empty(len(states), np.int64)
+        look_up(states, self._policies, self._place[movers, others], self._turn, self._throws, actions)
+        return actions
+
+    def _prepare(self, movers: NDArray[np.int64], others: NDArray[np.int64]) -> None:
+        """Work out the policies for pairs of totals that are needed and not there yet."""
+        missing = self._place[movers, others] < 0
+        if not missing.any():
+            return
+        pairs = np.unique(np.stack([movers[missing], others[missing]]), axis=1)
+        more = np.empty((pairs.shape[1], *self._policies.shape[1:]), np.uint8)
+        fill_policies(self.values, pairs[0], pairs[1], self._throws, self._turn, more)
+        self._place[pairs[0], pairs[1]] = len(self._policies) + np.arange(pairs.shape[1])
+        self._policies = np.concatenate([self._policies, more])
 
     def summary(self, totals: Sequence[int] = (0, 0)) -> dict[str, Any]:
         """The solution in plain data, as `trialea solve --json` prints it.
@@ -192,9 +210,7 @@ class Solution:
             "residual": self.residual,
             "seconds": self.seconds,
             "table_sha256": digest_of(self.values),
-            "turn_score": {
-                str(throws): least_expected_score(throws, options["intermediates"]) for throws in (1, 2, 3)
-            },
+            "turn_score": {str(throws): least_expected_score(throws, options["intermediates"]) for throws in (1, 2, 3)},
         }
 
 
@@ -214,9 +230,7 @@ def solve(game: Game, progress: Callable[[float], None] | None = None) -> Soluti
     return Solution(game, values, facts["residual"], facts["seconds"])
 
 
-def compute(
-    game: Game, progress: Callable[[float], None] | None = None
-) -> tuple[NDArray[np.float64], dict[str, Any]]:
+def compute(game: Game, progress: Callable[[float], None] | None = None) -> tuple[NDArray[np.float64], dict[str, Any]]:
     """The table of winning probabilities (T, T), computed anew, with its residual and the seconds it took."""
     target, throws = game.options.target, game.options.throws
     turn = make_turn(game.options.intermediates)
@@ -232,6 +246,12 @@ def compute(
     return values, {"residual": float(largest_error(throws, turn, values)), "seconds": seconds}
 
 
+@lru_cache(maxsize=8)
+def _shared(game: Game) -> Solution:
+    """One solution for all agents of a process that play the same game, since its policies take time and memory."""
+    return solve(game)
+
+
 class SolverAgent:
     """Plays the exact solution of two-player No Dice: it maximises its probability of winning.
 
@@ -241,30 +261,12 @@ class SolverAgent:
     name = "solver"
 
     def __init__(self, game: Game, seed: int = 0) -> None:
-        self.solution = solve(game)
-        self._throws = game.options.throws
-        self._turn = make_turn(game.options.intermediates)
-        target = game.options.target
-        self._place = np.full((target, target), -1)  # where the policy of a pair of totals stands, once worked out
-        self._policies = np.empty((0, self._throws, len(self._turn.patterns)), np.uint8)
+        self._game = game
+        self.solution = _shared(game)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return SolverAgent, (self._game,)
 
     def act(self, states: States) -> NDArray[np.int64]:
         """A legal action (B,) for each of the (B,) states."""
-        every = np.arange(len(states))
-        movers = states.scores[every, states.mover]
-        others = states.scores[every, 1 - states.mover]
-        self._prepare(movers, others)
-        actions = np.empty(len(states), np.int64)
-        which = self._place[movers, others]
-        look_up(states, self._policies, which, self._turn, self._throws, actions)
-        return actions
-
-    def _prepare(self, movers: NDArray[np.int64], others: NDArray[np.int64]) -> None:
-        """Work out the policies that are needed and not there yet."""
-        missing = self._place[movers, others] < 0
-        if not missing.any():
-            return
-        pairs = np.unique(np.stack([movers[missing], others[missing]]), axis=1)
-        more = self.solution.policies(pairs[0], pairs[1])
-        self._place[pairs[0], pairs[1]] = len(self._policies) + np.arange(pairs.shape[1])
-        self._policies = np.concatenate([self._policies, more])
+        return self.solution.best_actions(states)

@@ -78,7 +78,7 @@ def make_turn(intermediates: Literal["any", "natural"]) -> Turn:
 def _stops(payoff: Any, turn: Any, stop: Any, zero: Any) -> None:
     """What stopping with the best expression pays on each kind of throw, and whether that scores nothing."""
     for kind in range(len(turn.patterns)):
-        best, best_score = -np.inf, -1
+        best, best_score = -np.inf, np.int64(-1)
         for k in range(turn.first[kind], turn.first[kind + 1]):
             score = turn.scores[k]
             if payoff[score] > best:
@@ -210,5 +210,3 @@ def points_lost() -> NDArray[np.float64]:
 def least_expected_score(throws: int, intermediates: Literal["any", "natural"] = "any") -> float:
     """The least expected score of a turn with so many throws."""
     return -float(turn_value(points_lost(), throws, make_turn(intermediates)))
-
-

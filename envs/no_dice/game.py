@@ -31,11 +31,13 @@ def outcome_of(state: Any) -> Any:
 
 @kernel
 def begin(state: Any, tables: Any) -> None:
+    """Mark all five dice for the first throw."""
     state.pending = ALL_DICE
 
 
 @kernel
 def throw(state: Any, faces: Any, tables: Any) -> None:
+    """Let the marked dice show `faces`, and count the throw."""
     for die in range(NUM_DICE):  # without branches: which dice fall is as good as random to the processor
         falls = state.pending >> die & 1
         state.dice[die] = falls * faces[die] + (1 - falls) * state.dice[die]
@@ -44,7 +46,8 @@ def throw(state: Any, faces: Any, tables: Any) -> None:
 
 
 @kernel
-def is_legal(state: Any, action: Any, tables: Any) -> bool:
+def is_legal(state: Any, action: Any, tables: Any) -> Any:
+    """Rethrows are legal while throws are left; expressions where they count; adding up where nothing else is."""
     if action < NUM_REROLLS:
         return state.throws < tables.throw_limit
     if action == ADD_UP and state.throws < tables.throw_limit:
@@ -54,6 +57,7 @@ def is_legal(state: Any, action: Any, tables: Any) -> bool:
 
 @kernel
 def num_legal(state: Any, tables: Any) -> Any:
+    """How many actions are legal."""
     outcome = outcome_of(state)
     count = np.int64(tables.first[outcome + 1] - tables.first[outcome])
     if state.throws < tables.throw_limit:
@@ -63,6 +67,7 @@ def num_legal(state: Any, tables: Any) -> Any:
 
 @kernel
 def legal(state: Any, k: Any, tables: Any) -> Any:
+    """The k-th legal action, in rising order, without a scan of the mask."""
     if state.throws < tables.throw_limit:
         if k < NUM_REROLLS:
             return np.int64(k)
@@ -76,6 +81,7 @@ def legal(state: Any, k: Any, tables: Any) -> Any:
 
 @kernel
 def apply(state: Any, action: Any, tables: Any) -> None:
+    """Mark the dice of a rethrow, or end the turn with an expression's score or the sum of the faces."""
     if action < NUM_REROLLS:
         state.pending = action + 1
     else:
@@ -113,6 +119,7 @@ def _end_turn(state: Any, score: Any, tables: Any) -> None:
 
 @kernel
 def write_mask(state: Any, tables: Any, mask: Any) -> None:
+    """The legal actions as zeros and ones."""
     again = state.throws < tables.throw_limit
     for action in range(NUM_REROLLS):
         mask[action] = again
@@ -124,7 +131,15 @@ def write_mask(state: Any, tables: Any, mask: Any) -> None:
 
 
 @kernel
+def _worth(score: Any) -> Any:
+    """What an observation shows of a score: 1 / (1 + score), and 0 where it is not allowed."""
+    wide = np.int32(score)
+    return np.float32(wide != ILLEGAL) / np.float32(wide + 1)
+
+
+@kernel
 def observe(state: Any, seat: Any, tables: Any, out: Any) -> None:
+    """What `seat` sees, in the order of `trialea.envs.no_dice.names.observation_names`."""
     for index in range(6 * NUM_DICE):
         out[index] = np.float32(0.0)
     for die in range(NUM_DICE):
@@ -141,6 +156,10 @@ def observe(state: Any, seat: Any, tables: Any, out: Any) -> None:
         seats[3 * offset + 2] = np.float32(other == state.mover)
         other = _following(other, state)
     shown = seats[3 * np.int64(state.num_players) :]
-    worth = tables.worth[outcome_of(state)]
-    for index in range(NUM_SCORES + 1):
-        shown[index] = worth[index]
+    scores = tables.scores[outcome_of(state)]
+    for index in range(NUM_SCORES):
+        shown[index] = _worth(scores[index])
+    best = np.uint8(ILLEGAL)
+    for index in range(NUM_SCORES):
+        best = min(best, scores[index])
+    shown[NUM_SCORES] = _worth(best)

@@ -57,9 +57,7 @@ def action_name(game: Game, state: Any, action: int) -> str:
     score = int(game.tables.scores[outcome_index(state.dice), action - NUM_REROLLS])
     if score == ILLEGAL:
         return formula
-    left_over = [
-        face_value(shown[die]) for die in range(NUM_DICE) if die not in EXPRESSIONS[action - NUM_REROLLS].dice
-    ]
+    left_over = [face_value(shown[die]) for die in range(NUM_DICE) if die not in EXPRESSIONS[action - NUM_REROLLS].dice]
     if not left_over:
         return f"{formula} = {score}"
     return f"{formula} = {score - sum(left_over)}, and {' + '.join(map(str, left_over))} left over: {score}"
@@ -135,9 +133,7 @@ def menu(game: Game, state: Any) -> list[list[int]]:
 
 def observation_names(game: Game) -> list[str]:
     """The name of every entry of the observation, in order."""
-    names = [
-        f"die {die} shows {FACES[die][face]} (face {face})" for die in range(NUM_DICE) for face in range(6)
-    ]
+    names = [f"die {die} shows {FACES[die][face]} (face {face})" for die in range(NUM_DICE) for face in range(6)]
     names += [f"throws left: {left}" for left in range(game.options.throws)]
     for offset in range(game.num_players):
         whose = "observer" if offset == 0 else f"player {offset} after the observer"

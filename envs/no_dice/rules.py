@@ -61,11 +61,7 @@ class Expression(NamedTuple):
 
 def _all_expressions() -> tuple[Expression, ...]:
     operator_dice = [d for d in range(NUM_DICE) if any(isinstance(face, str) for face in FACES[d])]
-    three = [
-        Expression(dice, "")
-        for dice in permutations(range(NUM_DICE), 3)
-        if dice[1] in operator_dice
-    ]
+    three = [Expression(dice, "") for dice in permutations(range(NUM_DICE), 3) if dice[1] in operator_dice]
     five = [
         Expression(dice, bracket)
         for dice in permutations(range(NUM_DICE), 5)
@@ -111,8 +107,6 @@ class Tables(NamedTuple):
         scores: uint8 (7776, 109): the score of each expression, then of adding up; 255 where it is not allowed.
         first: int32 (7777,): where each outcome's expressions begin in `choices`.
         choices: uint8: the allowed expressions of every outcome, as indices into EXPRESSIONS, outcome by outcome.
-        worth: float32 (7776, 110): what an observation shows of each score, 1 / (1 + score), and 0 where it is not
-            allowed; then the best of them.
         target: the total at which a player is out.
         throw_limit: the most throws in a turn.
         per_point: float32, 1 / target.
@@ -121,7 +115,6 @@ class Tables(NamedTuple):
     scores: Any
     first: Any
     choices: Any
-    worth: Any
     target: int
     throw_limit: int
     per_point: Any
@@ -209,7 +202,7 @@ def _expression_column(expression: Expression, natural_inside: bool) -> np.ndarr
 
 
 @cache
-def _score_tables(intermediates: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def _score_tables(intermediates: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     natural_inside = intermediates == "natural"
     columns = [_expression_column(expression, natural_inside) for expression in EXPRESSIONS]
     scores = np.stack([*columns, np.full(NUM_OUTCOMES, ILLEGAL)], axis=1)
@@ -222,9 +215,7 @@ def _score_tables(intermediates: str) -> tuple[np.ndarray, np.ndarray, np.ndarra
     first = np.zeros(NUM_OUTCOMES + 1, np.int32)
     np.cumsum(allowed.sum(axis=1), out=first[1:])
     choices = np.nonzero(allowed)[1].astype(np.uint8)
-    worth = np.where(scores == ILLEGAL, 0.0, 1.0 / (1.0 + scores)).astype(np.float32)
-    worth = np.concatenate([worth, worth.max(axis=1, keepdims=True)], axis=1)
-    tables = (scores.astype(np.uint8), first, choices, worth)
+    tables = (scores.astype(np.uint8), first, choices)
     for table in tables:
         table.setflags(write=False)
     return tables

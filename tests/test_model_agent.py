@@ -1,0 +1,400 @@
+"""Trained policies as agents: what is read from their files, how they choose, and that no file can run code."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import os
+import pickle
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+
+from tests.helpers import game_of, positions
+from trialea import GAMES, OptionError, make_agent
+from trialea.envs.game import Game
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("sb3_contrib")
+
+from sb3_contrib import MaskablePPO
+
+from trialea.agents.model import ModelAgent, ModelFileError, draw, snapshot
+from trialea.training.checkpoint import save_model
+from trialea.training.past import PastSelves
+
+every_game = pytest.mark.parametrize("name", GAMES)
+BELOW_ONE = float(np.nextafter(1.0, 0.0))
+
+
+def stock_model(name: str, players: int = 2, seed: int = 0, **policy: Any) -> MaskablePPO:
+    """An untrained model of sb3-contrib with decided tastes: rounding must not change its choices."""
+    env = gym.make(GAMES[name].gym_id, num_players=players)
+    model = MaskablePPO("MlpPolicy", env, n_steps=8, seed=seed, policy_kwargs=policy, device="cpu")
+    with torch.no_grad():
+        model.policy.action_net.weight *= 300
+    return model
+
+
+def assert_chooses_like(agent: Any, model: MaskablePPO, game: Game) -> None:
+    states = positions(game, 200)
+    expected, _ = model.predict(game.observe(states), action_masks=game.masks(states), deterministic=True)
+    assert len(np.unique(expected)) > 5
+    assert np.array_equal(agent.act(states), expected)
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Callable[..., Path]:
+    """Saves a model as a run would, and says where."""
+
+    def save(name: str, model: MaskablePPO | None = None, game: Game | None = None, place: str = "model.zip") -> Path:
+        file = tmp_path / place
+        file.parent.mkdir(parents=True, exist_ok=True)
+        save_model(model or stock_model(name), file, game or game_of(name), "tanh")
+        return file
+
+    return save
+
+
+# Where a model may lie -------------------------------------------------------------------------------------------
+
+
+@every_game
+@pytest.mark.parametrize(
+    ("place", "named"),
+    [
+        ("model.zip", "model.zip"),
+        ("my-run/model.zip", "my-run"),
+        ("my-run/checkpoints/000000002048/model.zip", "my-run"),
+        ("my-run/checkpoints/000000002048/model.zip", "my-run/checkpoints/000000002048"),
+        ("my-run/checkpoints/000000002048/model.zip", "my-run/checkpoints/000000002048/model.zip"),
+    ],
+)
+def test_chooses_what_the_model_predicts_wherever_it_lies(
+    name: str, place: str, named: str, saved: Callable[..., Path], tmp_path: Path
+) -> None:
+    model = stock_model(name)
+    saved(name, model, place=place)
+    assert_chooses_like(ModelAgent.load(tmp_path / named, game_of(name)), model, game_of(name))
+    assert_chooses_like(make_agent(str(tmp_path / named), game_of(name)), model, game_of(name))
+
+
+@every_game
+def test_a_run_folder_means_its_model_and_before_that_its_newest_checkpoint(
+    name: str, saved: Callable[..., Path], tmp_path: Path
+) -> None:
+    old, new, final = (stock_model(name, seed=seed) for seed in range(3))
+    saved(name, old, place="checkpoints/000000001024/model.zip")
+    saved(name, new, place="checkpoints/000000010240/model.zip")
+    assert_chooses_like(ModelAgent.load(tmp_path, game_of(name)), new, game_of(name))
+    saved(name, final)
+    assert_chooses_like(ModelAgent.load(tmp_path, game_of(name)), final, game_of(name))
+
+
+@every_game
+@pytest.mark.parametrize(
+    "policy",
+    [{}, {"activation_fn": "ReLU"}, {"net_arch": {"pi": [24], "vf": [8, 8]}}, {"net_arch": []}],
+    ids=str,
+)
+def test_reads_what_maskable_ppo_alone_has_saved(name: str, policy: dict[str, Any], tmp_path: Path) -> None:
+    if "activation_fn" in policy:
+        policy = {**policy, "activation_fn": getattr(torch.nn, policy["activation_fn"])}
+    model = stock_model(name, **policy)
+    model.save(tmp_path / "stock")
+    assert_chooses_like(ModelAgent.load(tmp_path / "stock.zip", game_of(name)), model, game_of(name))
+
+
+@every_game
+def test_a_saved_model_loads_in_stock_maskable_ppo(name: str, saved: Callable[..., Path]) -> None:
+    model = stock_model(name)
+    loaded = MaskablePPO.load(saved(name, model), device="cpu")
+    assert_chooses_like(ModelAgent(game_of(name), snapshot(loaded.policy)), model, game_of(name))
+
+
+@every_game
+def test_is_called_after_its_file_or_folder(name: str, saved: Callable[..., Path], tmp_path: Path) -> None:
+    saved(name, place="lr-0.5/model.zip")
+    assert ModelAgent.load(tmp_path / "lr-0.5", game_of(name)).name == "lr-0.5"
+    assert ModelAgent.load(tmp_path / "lr-0.5" / "model.zip", game_of(name)).name == "model"
+
+
+def test_where_nothing_lies_the_error_says_so(tmp_path: Path) -> None:
+    with pytest.raises(ModelFileError, match="no model lies at .*nothing.zip"):
+        ModelAgent.load(tmp_path / "nothing.zip", game_of("no_dice"))
+    with pytest.raises(ModelFileError, match="no model.zip and no checkpoint"):
+        ModelAgent.load(tmp_path, game_of("no_dice"))
+
+
+# Models for something else ---------------------------------------------------------------------------------------
+
+
+@every_game
+def test_a_model_for_another_number_of_players_is_refused_naming_both(name: str, saved: Callable[..., Path]) -> None:
+    file = saved(name, stock_model(name, 3), game_of(name, 3))
+    with pytest.raises(ModelFileError, match=f"{name} with 3 players .*, not {name} with 2 players"):
+        ModelAgent.load(file, game_of(name))
+
+
+def test_a_model_for_other_options_is_refused_naming_both(saved: Callable[..., Path]) -> None:
+    file = saved("no_dice", game=game_of("no_dice", target=20))
+    with pytest.raises(ModelFileError, match=r"2 players \(target=20.*, not no_dice with 2 players \(target=30"):
+        ModelAgent.load(file, game_of("no_dice"))
+
+
+def test_a_model_for_another_game_is_refused_naming_both(saved: Callable[..., Path]) -> None:
+    file = saved("no_dice")
+    facts = json.loads(zipfile.ZipFile(file).read("trialea.json"))
+    facts["description"]["game"] = "chess"
+    rewrite(file, {"trialea.json": json.dumps(facts)})
+    with pytest.raises(ModelFileError, match="chess with 2 players .*, not no_dice with 2 players"):
+        ModelAgent.load(file, game_of("no_dice"))
+
+
+@every_game
+def test_a_stock_model_that_does_not_fit_is_refused_with_both_sizes(name: str, tmp_path: Path) -> None:
+    stock_model(name, players=4).save(tmp_path / "stock")
+    large, small = game_of(name, 4).observation_size, game_of(name).observation_size
+    with pytest.raises(ModelFileError, match=f"reads {large} numbers .* shows {small}"):
+        ModelAgent.load(tmp_path / "stock.zip", game_of(name))
+
+
+def test_an_activation_that_is_not_known_is_refused_by_name(tmp_path: Path) -> None:
+    stock_model("no_dice", activation_fn=torch.nn.ELU).save(tmp_path / "stock")
+    with pytest.raises(OptionError, match="tanh, relu, not 'elu'"):
+        ModelAgent.load(tmp_path / "stock.zip", game_of("no_dice"))
+
+
+# Damaged and hostile files ---------------------------------------------------------------------------------------
+
+
+def rewrite(file: Path, members: dict[str, str | bytes | None]) -> None:
+    """Replace members of a zip archive; None leaves one out."""
+    with zipfile.ZipFile(file) as archive:
+        contents = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, content in {**contents, **members}.items():
+            if content is not None:
+                archive.writestr(name, content)
+
+
+def edited_weights(file: Path, edit: Callable[[dict[str, Any]], Any]) -> bytes:
+    weights = torch.load(io.BytesIO(zipfile.ZipFile(file).read("policy.pth")), weights_only=True)
+    content = io.BytesIO()
+    torch.save(edit(weights), content)
+    return content.getvalue()
+
+
+DAMAGES: dict[str, Callable[[Path], Any]] = {
+    "empty": lambda file: file.write_bytes(b""),
+    "no archive": lambda file: file.write_text("this is no model"),
+    "truncated": lambda file: file.write_bytes(file.read_bytes()[: file.stat().st_size // 2]),
+    "another archive": lambda file: rewrite(file, {"policy.pth": None}),
+    "weights are text": lambda file: rewrite(file, {"policy.pth": "weights"}),
+    "weights are a list": lambda file: rewrite(file, {"policy.pth": edited_weights(file, list)}),
+    "weights of another network": lambda file: rewrite(
+        file, {"policy.pth": edited_weights(file, lambda weights: {"conv.weight": weights["action_net.weight"]})}
+    ),
+    "a bias is missing": lambda file: rewrite(
+        file,
+        {"policy.pth": edited_weights(file, lambda weights: {k: v for k, v in weights.items() if k[-4:] != "bias"})},
+    ),
+    "layers do not fit each other": lambda file: rewrite(
+        file,
+        {
+            "policy.pth": edited_weights(
+                file, lambda weights: {**weights, "mlp_extractor.policy_net.2.weight": torch.zeros(64, 63)}
+            )
+        },
+    ),
+    "a features extractor": lambda file: rewrite(
+        file,
+        {"policy.pth": edited_weights(file, lambda weights: {**weights, "features_extractor.0.weight": torch.eye(2)})},
+    ),
+    "facts are no JSON": lambda file: rewrite(file, {"trialea.json": "{"}),
+    "facts are a list": lambda file: rewrite(file, {"trialea.json": "[]"}),
+    "facts describe nothing": lambda file: rewrite(file, {"trialea.json": '{"description": {}}'}),
+    "no facts and no data": lambda file: rewrite(file, {"trialea.json": None, "data": None}),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_file_is_a_model_file_error(damage: str, saved: Callable[..., Path]) -> None:
+    file = saved("no_dice")
+    DAMAGES[damage](file)
+    with pytest.raises(ModelFileError):
+        ModelAgent.load(file, game_of("no_dice"))
+
+
+def test_a_flipped_byte_anywhere_in_the_weights_is_noticed(saved: Callable[..., Path]) -> None:
+    file = saved("no_dice", stock_model("no_dice", net_arch=[]))
+    whole = file.read_bytes()
+    with zipfile.ZipFile(file) as archive:
+        weights = archive.getinfo("policy.pth")
+    begin = whole.index(b"policy.pth", weights.header_offset) + len("policy.pth")
+    for place in np.random.default_rng(0).integers(begin, begin + weights.compress_size, 40):
+        file.write_bytes(whole[:place] + bytes([whole[place] ^ 0x55]) + whole[place + 1 :])
+        with pytest.raises(ModelFileError, match="model.zip"):
+            ModelAgent.load(file, game_of("no_dice"))
+
+
+class Payload:
+    """What makes a folder when it is unpickled."""
+
+    def __init__(self, mark: Path) -> None:
+        self.mark = mark
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.mkdir, (str(self.mark),)
+
+
+def torch_file(value: Any, zipped: bool) -> bytes:
+    content = io.BytesIO()
+    torch.save(value, content, _use_new_zipfile_serialization=zipped)
+    return content.getvalue()
+
+
+HOSTILE_WEIGHTS: dict[str, Callable[[Payload], bytes]] = {
+    "a pickle": pickle.dumps,
+    "torch's file": lambda payload: torch_file({"action_net.weight": payload}, zipped=True),
+    "torch's old file": lambda payload: torch_file({"action_net.weight": payload}, zipped=False),
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE_WEIGHTS)
+def test_code_in_the_weights_is_not_run(kind: str, saved: Callable[..., Path], tmp_path: Path) -> None:
+    mark, file = tmp_path / "mark", saved("no_dice")
+    hostile = HOSTILE_WEIGHTS[kind](Payload(mark))
+    torch.load(io.BytesIO(hostile), weights_only=False) if kind != "a pickle" else pickle.loads(hostile)
+    assert mark.is_dir()  # so it would work
+    mark.rmdir()
+    rewrite(file, {"policy.pth": hostile})
+    with pytest.raises(ModelFileError, match="model.zip"):
+        ModelAgent.load(file, game_of("no_dice"))
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize("with_facts", [True, False])
+def test_code_in_the_data_is_not_run(with_facts: bool, saved: Callable[..., Path], tmp_path: Path) -> None:
+    mark, model = tmp_path / "mark", stock_model("no_dice")
+    file = saved("no_dice", model)
+    hostile = {":type:": "dict", ":serialized:": base64.b64encode(pickle.dumps(Payload(mark))).decode()}
+    data = json.loads(zipfile.ZipFile(file).read("data"))
+    members: dict[str, Any] = {"data": json.dumps({**data, "policy_kwargs": hostile, "learning_rate": hostile})}
+    rewrite(file, members if with_facts else {**members, "trialea.json": None})
+    assert_chooses_like(ModelAgent.load(file, game_of("no_dice")), model, game_of("no_dice"))
+    assert not mark.exists()
+    with pytest.warns(UserWarning), pytest.raises(Exception):  # noqa: B017
+        MaskablePPO.load(file)
+    assert mark.is_dir()  # stable-baselines3's own loader runs it
+
+
+# Drawing actions -------------------------------------------------------------------------------------------------
+
+
+def test_draw_never_gives_an_illegal_action() -> None:
+    rng = np.random.default_rng(0)
+    for spread in (0.1, 5.0, 100.0, 1e4):
+        legal = rng.random((4000, 37)) < rng.random((4000, 1))
+        legal[np.arange(4000), rng.integers(37, size=4000)] = True
+        scores = torch.from_numpy(np.where(legal, rng.normal(0, spread, legal.shape), -np.inf).astype(np.float32))
+        uniforms = rng.choice([0.0, BELOW_ONE, 2.0**-53, 0.5, 1 - 2.0**-24], 4000)
+        uniforms[::2] = rng.random(2000)
+        actions = draw(scores, uniforms)
+        assert legal[np.arange(4000), actions].all()
+
+
+@pytest.mark.parametrize("legal", [[0], [5], [8], [0, 8], [2, 3, 6], list(range(9))])
+def test_draw_at_its_edges_gives_the_first_and_the_last_legal_action(legal: list[int]) -> None:
+    scores = torch.full((2, 9), -torch.inf)
+    scores[:, legal] = 0.3
+    assert draw(scores, np.array([0.0, BELOW_ONE])).tolist() == [legal[0], legal[-1]]
+
+
+def test_draw_follows_the_distribution() -> None:
+    scores = torch.tensor([0.1, -torch.inf, 2.0, -1.5, -torch.inf, 1.0, 0.0, -torch.inf])
+    count = 200_000
+    actions = draw(scores.repeat(count, 1), np.random.default_rng(1).random(count))
+    seen = np.bincount(actions, minlength=8)
+    expected = torch.softmax(scores.double(), dim=0).numpy() * count
+    possible = expected > 0
+    assert seen[~possible].tolist() == [0, 0, 0]
+    assert chisquare(seen[possible], expected[possible]).pvalue > 0.001
+
+
+@every_game
+def test_a_sampling_agent_draws_from_the_policy_and_from_its_own_stream(name: str) -> None:
+    game = game_of(name)
+    network = snapshot(stock_model(name).policy)
+    with torch.no_grad():
+        network[-1].weight /= 300
+    states = np.repeat(positions(game, 1, seed=3), 20_000).view(np.recarray)
+    states.seed = np.arange(len(states))
+    agent = ModelAgent(game, network, sample=True, seed=1)
+    seen = np.bincount(agent.act(states), minlength=game.num_actions)
+    expected = agent.action_probabilities(states[:1].view(np.recarray))[0].astype(float) * len(states)
+    possible = expected > 0
+    assert not seen[~possible].any() and possible.sum() > 5
+    assert chisquare(seen[possible], expected[possible] / expected.sum() * seen.sum()).pvalue > 0.001
+    assert np.array_equal(agent.act(states), agent.act(states))
+    assert not np.array_equal(agent.act(states), ModelAgent(game, network, sample=True, seed=2).act(states))
+
+
+@every_game
+def test_probabilities_are_those_of_maskable_ppo(name: str) -> None:
+    game, model = game_of(name), stock_model(name)
+    states = positions(game, 100)
+    observations, masks = game.observe(states), game.masks(states)
+    expected = model.policy.get_distribution(torch.from_numpy(observations), action_masks=masks).distribution.probs
+    ours = ModelAgent(game, snapshot(model.policy)).action_probabilities(states)
+    assert np.allclose(ours, expected.detach().numpy(), atol=1e-6)
+    assert not ours[masks == 0].any()
+
+
+# Past selves -----------------------------------------------------------------------------------------------------
+
+
+@every_game
+def test_past_selves_keep_the_newest_snapshots(name: str) -> None:
+    networks = [snapshot(stock_model(name, seed=seed).policy) for seed in range(5)]
+    past = PastSelves(game_of(name), slots=3, seed=0)
+    for number, network in enumerate(networks, 1):
+        past.add(network)
+        assert past.networks == networks[max(0, number - 3) : number]
+
+
+@every_game
+def test_past_selves_play_each_game_throughout_as_one_snapshot(name: str) -> None:
+    game = game_of(name)
+    networks = [snapshot(stock_model(name, seed=seed).policy) for seed in range(3)]
+    past = PastSelves(game, slots=3, seed=7)
+    for network in networks:
+        past.add(network)
+    states = positions(game, 300)
+    actions = past.act(states)
+    assert np.take_along_axis(game.masks(states), actions[:, None], axis=1).all()
+    which = states.seed % np.uint64(3)
+    for number, network in enumerate(networks):
+        mine = states[which == number].view(np.recarray)
+        assert len(mine) > 50
+        expected = ModelAgent(game, network, sample=True, seed=7).act(mine)
+        assert np.array_equal(actions[which == number], expected)
+    assert past.name == "past"
+
+
+@every_game
+def test_a_snapshot_does_not_change_when_the_learner_does(name: str) -> None:
+    model, states = stock_model(name), positions(game_of(name), 50)
+    agent = ModelAgent(game_of(name), snapshot(model.policy))
+    before = agent.action_probabilities(states)
+    with torch.no_grad():
+        for parameter in model.policy.parameters():
+            parameter.add_(1.0)
+    assert np.array_equal(agent.action_probabilities(states), before)
