@@ -16,11 +16,8 @@ PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 # What `make demo` runs, in this order.
 DEMO_RUN ?= runs/demo
-DEMO_GAMES ?= 4000
-DEMO_TRAIN = $(BIN)/trialea train configs/demo.yaml --out $(DEMO_RUN)
-DEMO_EVALUATE = $(BIN)/trialea evaluate no_dice $(DEMO_RUN)
-DEMO_OPTIONS = --games $(DEMO_GAMES)
-DEMO_REPORT = --report $(DEMO_RUN)/report.html
+# 4,000 games for each pair of the four agents.
+DEMO_GAMES ?= 24000
 
 .PHONY: help
 help: ## list these commands
@@ -43,11 +40,10 @@ install: $(INSTALLED) ## create .venv and install everything into it
 
 .PHONY: demo
 demo: $(INSTALLED) ## train an agent for a few minutes, measure it, write a report
-	$(DEMO_TRAIN)
-	$(DEMO_EVALUATE) random $(DEMO_OPTIONS)
-	$(DEMO_EVALUATE) greedy $(DEMO_OPTIONS)
-	$(DEMO_EVALUATE) solver $(DEMO_OPTIONS) $(DEMO_REPORT)
-	@echo "The report: $(DEMO_RUN)/report.html"
+	rm -rf $(DEMO_RUN)
+	$(BIN)/trialea train configs/demo.yaml --out $(DEMO_RUN)
+	$(BIN)/trialea evaluate no_dice $(DEMO_RUN) random greedy solver --games $(DEMO_GAMES) \
+	    --report $(DEMO_RUN)/report.html
 
 .PHONY: test
 test: $(INSTALLED) ## run the tests, then those marked `nojit` again as plain Python

@@ -15,11 +15,12 @@ def named_agent(name: str, game: Game, seed: int = 0) -> Agent:
     """The agent registered for `game` under `name`, or the trained model that lies at that path.
 
     Raises:
-        UnknownNameError: neither; the message lists the names that exist.
+        UnknownNameError: neither; the message lists the names that exist for so many players.
     """
-    known = entry_of(game.name).agents
+    entry = entry_of(game.name)
+    known = entry.agents_for(game.num_players)
     if name in known:
-        module, _, kind = known[name].partition(":")
+        module, _, kind = entry.agents[name].partition(":")
         agent: Agent = getattr(import_module(module), kind)(game, seed)
         return agent
     if Path(name).exists():
@@ -27,6 +28,6 @@ def named_agent(name: str, game: Game, seed: int = 0) -> Agent:
 
         return ModelAgent.load(name, game)
     raise UnknownNameError(
-        f"{game.name} has no agent {name!r}, and no model or run lies there; its agents for {game.num_players} players"
-        f" are: {', '.join(known)}, or the path of a run folder or a model"
+        f"{game.name} has no agent {name!r} for {game.num_players} players, and no model or run lies there; its agents"
+        f" for {game.num_players} players are: {', '.join(known)}, or the path of a run folder or a model"
     )

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
 
 class TrialeaError(Exception):
     """Base class of every error that `trialea` raises on purpose."""
@@ -28,6 +32,13 @@ class NotResetError(TrialeaError, RuntimeError):
 
 class MissingExtraError(TrialeaError, ImportError):
     """An optional dependency is missing; the message names the extra to install."""
+
+
+def whole_number(name: str, value: Any, low: int, high: int) -> int:
+    """`value` as a Python integer, or an `OptionError` that calls it `name` where it is not one from `low` to `high`."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or not low <= value <= high:
+        raise OptionError(f"{name} must be a whole number from {low} to {high}, not {value!r}")
+    return int(value)
 
 
 def missing_extra(package: str, extra: str, purpose: str) -> MissingExtraError:

@@ -26,7 +26,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from trialea.envs.errors import IllegalActionError, OptionError
+from trialea.envs.errors import IllegalActionError, OptionError, whole_number
 from trialea.envs.loops import MAX_PLAYERS, Loops, loops_for
 from trialea.envs.registry import entry_of
 
@@ -98,10 +98,7 @@ class Game:
         self._package = import_module(f"trialea.envs.{entry_of(name).name}")
         rules = self._package.rules
         self.name = name
-        low, high = rules.MIN_PLAYERS, rules.MAX_PLAYERS
-        if not low <= num_players <= high:
-            raise OptionError(f"{name} is for {low} to {high} players, not {num_players!r}")
-        self.num_players = int(num_players)
+        self.num_players = whole_number("num_players", num_players, rules.MIN_PLAYERS, rules.MAX_PLAYERS)
         self.options = self._make_options(rules.Options, options)
         self.num_actions: int = rules.NUM_ACTIONS
         self.score_scale: float = rules.SCORE_SCALE
@@ -111,7 +108,7 @@ class Game:
         self.observation_size = len(self._observation_names)
         self.loops: Loops = loops_for(f"trialea.envs.{name}.game")
         self._blank = self._new_states(1)
-        self._blank.num_players = num_players
+        self._blank.num_players = self.num_players
 
     def _make_options(self, kind: Any, given: Mapping[str, Any]) -> Any:
         known = [field.name for field in fields(kind)]

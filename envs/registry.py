@@ -19,6 +19,7 @@ class Entry:
         summary: one line for lists.
         agents: `"module:class"` of each agent that it offers by name; each is made as `class(game, seed)`.
         solver: the module whose `solve(game, ...)` computes its exact values.
+        most_players: up to how many players an agent exists, where that is fewer than the game takes.
     """
 
     name: str
@@ -26,6 +27,11 @@ class Entry:
     summary: str
     agents: Mapping[str, str]
     solver: str
+    most_players: Mapping[str, int]
+
+    def agents_for(self, num_players: int) -> list[str]:
+        """The names of the agents for a game of so many players."""
+        return [name for name in self.agents if num_players <= self.most_players.get(name, num_players)]
 
     @property
     def gym_id(self) -> str:
@@ -58,6 +64,7 @@ GAMES: dict[str, Entry] = {
                 "solver": "trialea.agents.no_dice.solver:SolverAgent",
             },
             solver="trialea.agents.no_dice.solver",
+            most_players={"solver": 2},
         ),
     )
 }

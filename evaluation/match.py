@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -65,13 +66,25 @@ class Match:
         return np.tile(self.seatings, (len(self.shares) // len(self.seatings), 1))
 
     def agent_shares(self) -> NDArray[np.float64]:
-        """What each agent won of each game in all its seats, (G, k); every row sums to 1."""
+        """What each agent won of each game in all its seats, (G, k), 0 where it had none; every row sums to 1."""
         seats = self.seats()
         return np.stack([(self.shares * (seats == a)).sum(axis=1) for a in range(len(self.turns))], axis=1)
 
-    def of_units(self, of_games: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Means over the games of each unit: (U, …) from (G, …)."""
-        means: NDArray[np.float64] = of_games.reshape(self.num_units, -1, *of_games.shape[1:]).mean(axis=1)
+    def seated(self) -> NDArray[np.bool_]:
+        """Whether each agent sat in each game, (G, k)."""
+        seats = self.seats()
+        return np.stack([(seats == a).any(axis=1) for a in range(len(self.turns))], axis=1)
+
+    def of_units(self, of_games: NDArray[np.float64], counted: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
+        """Means over the games of each unit: (U,) from (G,).
+
+        Where only some games are `counted` (G,), the units without any are left out. With duplicate dice every unit
+        has the same seatings, so then none is.
+        """
+        of_units = of_games.reshape(self.num_units, -1)
+        among = np.ones_like(of_units) if counted is None else counted.reshape(of_units.shape)
+        games = among.sum(axis=1)
+        means: NDArray[np.float64] = (of_units * among).sum(axis=1)[games > 0] / games[games > 0]
         return means
 
 
@@ -83,17 +96,22 @@ def take(states: States, index: NDArray[np.int64]) -> States:
 def make_seatings(num_agents: int, num_seats: int) -> NDArray[np.int64]:
     """Every rotation of the agents round the table, each once: (R, n), which agent sits where.
 
+    With more agents than seats, every choice of n of them sits down together, in each of its rotations.
+
     With fewer agents than seats they are repeated round the table. Where they then do not come out even (two
     agents in three seats) each agent takes its turn at having the extra seat, so that in all seatings every
     agent holds every seat equally often. R is the number of agents where that divides the number of
     seats, else agents × seats.
 
     Raises:
-        OptionError: fewer than two agents, or more than seats.
+        OptionError: fewer than two agents.
     """
-    if not 2 <= num_agents <= num_seats:
-        raise OptionError(f"a game with {num_seats} seats is for 2 to {num_seats} agents, not {num_agents}")
+    if num_agents < 2:
+        raise OptionError(f"a match is between at least 2 agents, not {num_agents}")
     seats = np.arange(num_seats)
+    if num_agents > num_seats:
+        tables = [np.array(table) for table in combinations(range(num_agents), num_seats)]
+        return np.array([table[(seats + turned) % num_seats] for table in tables for turned in seats], np.int64)
     rows = [
         ((seats + turned) % num_seats + first) % num_agents
         for first in range(num_agents)
@@ -123,7 +141,7 @@ def play_match(
 
     Args:
         game: what is played.
-        agents: k of them, from 2 to as many as there are seats; the same object may appear more than once.
+        agents: k of them, at least 2; the same object may appear more than once.
         games: how many at least: it is rounded up to full rounds of all R seatings (see `make_seatings`).
         seed: from which every game's dice follow.
         duplicate: whether each round of seatings is played with one seed, so that every agent meets the same

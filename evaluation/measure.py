@@ -55,6 +55,7 @@ class Evaluation:
         wins: (k) games won, shared ones as shares.
         starts: (k) games in which the agent held the first seat.
         win_rate, interval: (k) share of the games won in any of its seats, and its interval over the units.
+        against, against_interval: (k) of (k): the same in the games in which the other agent sat too; None for itself.
         seat_win_rate: (n) what each seat won, whoever held it.
         seat_effect, seat_effect_interval: (n) the same less 1/n, which is what a fair seat wins.
         agent_seat_win_rate: (k) of (n), what each agent won in each seat.
@@ -79,6 +80,8 @@ class Evaluation:
     starts: tuple[int, ...]
     win_rate: tuple[float, ...]
     interval: tuple[Interval, ...]
+    against: tuple[tuple[float | None, ...], ...]
+    against_interval: tuple[tuple[Interval | None, ...], ...]
     seat_win_rate: tuple[float, ...]
     seat_effect: tuple[float, ...]
     seat_effect_interval: tuple[Interval, ...]
@@ -127,8 +130,8 @@ def evaluate(
 
     Args:
         game: what is played.
-        agents: from two to as many as there are seats: `Agent` objects, names, or paths of models or runs;
-            the same one may appear more than once. Fewer than there are seats are repeated round the table.
+        agents: at least two: `Agent` objects, names, or paths of models or runs; the same one may appear more than
+            once. Fewer than there are seats are repeated round the table; of more, every choice plays.
         games: how many at least; rounded up to full rounds of all seatings.
         seed: from which the dice and the agents' own seeds follow, from 0 to 2^64 - 1.
         duplicate: whether all seatings are played with the same dice.
@@ -175,10 +178,13 @@ def _summary(
 ) -> Evaluation:
     agents, seats = range(len(names)), range(game.num_players)
     of_agents, where = match.agent_shares(), match.seats()
-    units, seat_units = match.of_units(of_agents), match.of_units(match.shares)
+    seated = match.seated()
+    units = [match.of_units(of_agents[:, a], seated[:, a]) for a in agents]
+    seat_units = [match.of_units(match.shares[:, s]) for s in seats]
+    against = {(a, b): match.of_units(of_agents[:, a], seated[:, a] & seated[:, b]) for a in agents for b in agents}
     fair = 1.0 / game.num_players
-    seat_intervals = [interval_of_mean(seat_units[:, s], confidence) for s in seats]
-    differences = [units[:, 0] - units[:, a] for a in agents[1:]]
+    seat_intervals = [interval_of_mean(seat_units[s], confidence) for s in seats]
+    differences = [against[0, a] - against[a, 0] for a in agents[1:]]
     description = game.description()
     return Evaluation(
         game=description["game"],
@@ -192,8 +198,12 @@ def _summary(
         confidence=confidence,
         wins=tuple(of_agents.sum(axis=0).tolist()),
         starts=tuple(int((where[:, 0] == a).sum()) for a in agents),
-        win_rate=tuple(of_agents.mean(axis=0).tolist()),
-        interval=tuple(interval_of_mean(units[:, a], confidence) for a in agents),
+        win_rate=tuple(float(of_agents[seated[:, a], a].mean()) for a in agents),
+        interval=tuple(interval_of_mean(units[a], confidence) for a in agents),
+        against=tuple(tuple(None if a == b else float(against[a, b].mean()) for b in agents) for a in agents),
+        against_interval=tuple(
+            tuple(None if a == b else interval_of_mean(against[a, b], confidence) for b in agents) for a in agents
+        ),
         seat_win_rate=tuple(match.shares.mean(axis=0).tolist()),
         seat_effect=tuple((match.shares.mean(axis=0) - fair).tolist()),
         seat_effect_interval=tuple((low - fair, high - fair) for low, high in seat_intervals),
@@ -217,7 +227,7 @@ def versions() -> dict[str, str]:
     from trialea import __version__
 
     found = {"trialea": __version__, "python": platform.python_version()}
-    for package in ("numpy", "numba", "gymnasium", "torch", "stable-baselines3", "sb3-contrib"):
+    for package in ("numpy", "numba", "gymnasium", "pettingzoo", "torch", "stable-baselines3", "sb3-contrib"):
         try:
             found[package] = version(package)
         except PackageNotFoundError:

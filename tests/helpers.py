@@ -43,8 +43,7 @@ def game_of(name: str, players: int = 2, **options: Any) -> Game:
 
 def opponents_of(name: str, players: int) -> list[str]:
     """The names of those who can sit in the other seats without a person at the keyboard."""
-    names = [agent for agent in GAMES[name].agents if agent != "human"]
-    return names if players == 2 else [agent for agent in names if agent != "solver"]
+    return [agent for agent in GAMES[name].agents_for(players) if agent != "human"]
 
 
 def legal_of(mask: np.ndarray) -> list[int]:

@@ -40,9 +40,7 @@ def test_no_win_in_twenty_games_has_an_upper_limit() -> None:
 
 
 def test_wilson_against_a_known_interval() -> None:
-    assert wilson(81, 263) == pytest.approx(
-        (0.2553, 0.3662), abs=5e-5
-    )  # Newcombe, Statist. Med. 17 (1998), table I
+    assert wilson(81, 263) == pytest.approx((0.2553, 0.3662), abs=5e-5)  # Newcombe, Statist. Med. 17 (1998), table I
 
 
 def test_t_interval_of_ten_samples() -> None:
@@ -70,9 +68,7 @@ def test_interval_of_ratio_is_the_t_interval_where_the_wholes_are_equal() -> Non
 
 def test_intervals_cover_what_they_should() -> None:
     rng = np.random.default_rng(5)
-    covered = sum(
-        low <= 0.3 <= high for low, high in (interval_of_mean(rng.random(40) < 0.3) for _ in range(1000))
-    )
+    covered = sum(low <= 0.3 <= high for low, high in (interval_of_mean(rng.random(40) < 0.3) for _ in range(1000)))
     assert 0.92 < covered / 1000 < 0.98
 
 
@@ -85,9 +81,7 @@ def test_confidence_out_of_range(confidence: float) -> None:
 # --- Matches ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("agents", "seats", "rows"), [(2, 2, 2), (3, 3, 3), (2, 4, 2), (2, 3, 6), (3, 8, 24)]
-)
+@pytest.mark.parametrize(("agents", "seats", "rows"), [(2, 2, 2), (3, 3, 3), (2, 4, 2), (2, 3, 6), (3, 8, 24)])
 def test_seatings_are_fair(agents: int, seats: int, rows: int) -> None:
     seatings = make_seatings(agents, seats)
     assert len({tuple(row) for row in seatings.tolist()}) == len(seatings) == rows
@@ -97,10 +91,31 @@ def test_seatings_are_fair(agents: int, seats: int, rows: int) -> None:
         assert np.ptp(np.bincount(row, minlength=agents)) <= 1
 
 
-@pytest.mark.parametrize("agents", [1, 3])
-def test_more_agents_than_seats_or_too_few(agents: int) -> None:
-    with pytest.raises(OptionError, match=f"2 seats is for 2 to 2 agents, not {agents}"):
-        evaluate(SMALL, ["random"] * agents)
+def test_one_agent_is_no_match() -> None:
+    with pytest.raises(OptionError, match="at least 2 agents, not 1"):
+        evaluate(SMALL, ["random"])
+
+
+def test_of_more_agents_than_seats_every_choice_plays() -> None:
+    seatings = make_seatings(4, 2).tolist()
+    assert sorted(map(tuple, seatings)) == [(a, b) for a in range(4) for b in range(4) if a != b]
+
+
+@pytest.mark.parametrize("duplicate", [True, False])
+def test_rates_count_only_the_games_that_an_agent_sat_in(duplicate: bool) -> None:
+    three = evaluate(SMALL, ["greedy", "random", "greedy"], games=600, duplicate=duplicate, regret=False)
+    assert three.games == 600
+    assert three.starts == (200, 200, 200)
+    assert sum(three.wins) == three.games
+    assert three.win_rate == pytest.approx([won / 400 for won in three.wins])
+    for a, b in ((0, 1), (0, 2), (1, 2)):
+        mine, theirs = three.against[a][b], three.against[b][a]
+        assert mine is not None and theirs is not None
+        assert mine + theirs == pytest.approx(1)
+        low, high = three.against_interval[a][b] or (1, 0)
+        assert low <= mine <= high
+    assert three.against[0][0] is None
+    assert three.win_rate[1] < 0.1 < 0.4 < three.win_rate[0]
 
 
 def watched(game: Game, agents: list[Any], games: int, duplicate: bool = True) -> Decisions:
@@ -170,9 +185,7 @@ def test_two_random_agents_have_seeds_of_their_own_and_are_equal() -> None:
     assert every[0].agent_seat_win_rate[0] != every[0].agent_seat_win_rate[1]
     assert len({found.win_rate for found in every}) > 5
     assert sum(low <= 0.5 <= high for (low, high), _ in (found.interval for found in every)) >= 16
-    assert (
-        sum(found.difference[0].interval[0] <= 0 <= found.difference[0].interval[1] for found in every) >= 16
-    )
+    assert sum(found.difference[0].interval[0] <= 0 <= found.difference[0].interval[1] for found in every) >= 16
     assert np.mean([found.win_rate[0] for found in every]) == pytest.approx(0.5, abs=0.03)
 
 
@@ -248,9 +261,7 @@ def test_progress_rises_to_one() -> None:
 
 
 def test_same_seed_same_evaluation() -> None:
-    first, again, other = (
-        evaluate(SMALL, ["random", "greedy"], games=100, seed=s).to_json() for s in (4, 4, 5)
-    )
+    first, again, other = (evaluate(SMALL, ["random", "greedy"], games=100, seed=s).to_json() for s in (4, 4, 5))
     assert json.dumps(first) == json.dumps(again)
     assert json.dumps(first) != json.dumps(other)
 
@@ -361,16 +372,14 @@ def test_json_has_the_documented_keys() -> None:
     found = evaluate(SMALL, ["random", "greedy"], games=40)
     plain = found.to_json()
     assert json.loads(json.dumps(plain, allow_nan=False)) == plain
-    keys = """game players options agents games units seed duplicate confidence wins starts win_rate interval
+    keys = """game players options agents games units seed duplicate confidence wins starts win_rate interval against against_interval
     seat_win_rate seat_effect seat_effect_interval agent_seat_win_rate difference game_length points_per_turn
     regret_note regret_per_decision regret_interval optimal_share decisions regret_by_throw regret_by_score
     regret_by_standing worst versions"""
     assert set(plain) == set(keys.split())
     assert plain["agents"] == ["random", "greedy"]
     assert plain["win_rate"][0] + plain["win_rate"][1] == pytest.approx(1.0)
-    assert all(
-        low <= rate <= high for rate, (low, high) in zip(plain["win_rate"], plain["interval"], strict=True)
-    )
+    assert all(low <= rate <= high for rate, (low, high) in zip(plain["win_rate"], plain["interval"], strict=True))
     assert plain["options"]["target"] == 8
     without = evaluate(SMALL, ["random", "greedy"], games=40, regret=False).to_json()
     assert set(without) == set(plain)

@@ -44,9 +44,7 @@ class Loads(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append(tag)
-        self.loads += [
-            v for k, v in attrs if k.rpartition(":")[2] in ("src", "href", "data") and v and v[0] != "#"
-        ]
+        self.loads += [v for k, v in attrs if k.rpartition(":")[2] in ("src", "href", "data") and v and v[0] != "#"]
 
     def handle_data(self, data: str) -> None:
         self.text += data
@@ -59,9 +57,7 @@ def read(path: Path) -> tuple[str, Loads]:
     return page, parser
 
 
-def test_a_report_is_self_contained_and_shows_what_matters(
-    tmp_path: Path, evaluations: list[Evaluation]
-) -> None:
+def test_a_report_is_self_contained_and_shows_what_matters(tmp_path: Path, evaluations: list[Evaluation]) -> None:
     path = write_report(evaluations, tmp_path / "new" / "report.html")
     page, parser = read(path)
     assert parser.loads == []
@@ -149,7 +145,5 @@ def test_a_missing_extra_is_named(
 
 def test_importing_is_light() -> None:
     code = "import sys, trialea.evaluation; print(*sys.modules)"
-    loaded = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    ).stdout.split()
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert not {"torch", "matplotlib", "jinja2"} & set(loaded)

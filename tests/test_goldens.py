@@ -60,9 +60,7 @@ def test_playthrough_is_as_written(path: Path) -> None:
     now = replay(recipe_of(path))
     if os.environ.get("TRIALEA_UPDATE_GOLDENS") == "1":
         path.write_text(now, encoding="utf-8")
-    assert path.read_text(encoding="utf-8") == now, (
-        f"{path.name} differs; see the top of {Path(__file__).name}"
-    )
+    assert path.read_text(encoding="utf-8") == now, f"{path.name} differs; see the top of {Path(__file__).name}"
 
 
 @pytest.mark.parametrize("name", GAMES)

@@ -73,9 +73,7 @@ def test_the_list_has_a_line_for_each_score_lowest_first(game: Game) -> None:
     action = int(script.agent(game).act(states)[0])
     assert game.action_name(states[0], action).endswith("= 0")
     groups = names.menu(game, states[0])
-    scores = [
-        {game.tables.scores[names.outcome_index(states[0].dice), a - NUM_REROLLS] for a in g} for g in groups
-    ]
+    scores = [{game.tables.scores[names.outcome_index(states[0].dice), a - NUM_REROLLS] for a in g} for g in groups]
     assert all(len(group) == 1 for group in scores)
     lowest = [group.pop() for group in scores]
     assert lowest == sorted(set(lowest))

@@ -9,6 +9,7 @@ import os
 import pickle
 import zipfile
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from scipy.stats import chisquare
 
 from tests.helpers import game_of, positions
 from trialea import GAMES, OptionError, make_agent
-from trialea.envs.game import Game
+from trialea.envs.game import Game, States
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("sb3_contrib")
@@ -43,8 +44,13 @@ def stock_model(name: str, players: int = 2, seed: int = 0, **policy: Any) -> Ma
     return model
 
 
+@cache
+def some_positions(game: Game) -> States:
+    return positions(game, 200)
+
+
 def assert_chooses_like(agent: Any, model: MaskablePPO, game: Game) -> None:
-    states = positions(game, 200)
+    states = some_positions(game)
     expected, _ = model.predict(game.observe(states), action_masks=game.masks(states), deterministic=True)
     assert len(np.unique(expected)) > 5
     assert np.array_equal(agent.act(states), expected)
@@ -291,9 +297,8 @@ def test_code_in_the_data_is_not_run(with_facts: bool, saved: Callable[..., Path
     rewrite(file, members if with_facts else {**members, "trialea.json": None})
     assert_chooses_like(ModelAgent.load(file, game_of("no_dice")), model, game_of("no_dice"))
     assert not mark.exists()
-    with pytest.warns(UserWarning), pytest.raises(Exception):  # noqa: B017
-        MaskablePPO.load(file)
-    assert mark.is_dir()  # stable-baselines3's own loader runs it
+    pickle.loads(base64.b64decode(hostile[":serialized:"]))
+    assert mark.is_dir()  # so it would work
 
 
 # Drawing actions -------------------------------------------------------------------------------------------------
@@ -350,7 +355,7 @@ def test_a_sampling_agent_draws_from_the_policy_and_from_its_own_stream(name: st
 @every_game
 def test_probabilities_are_those_of_maskable_ppo(name: str) -> None:
     game, model = game_of(name), stock_model(name)
-    states = positions(game, 100)
+    states = some_positions(game)
     observations, masks = game.observe(states), game.masks(states)
     expected = model.policy.get_distribution(torch.from_numpy(observations), action_masks=masks).distribution.probs
     ours = ModelAgent(game, snapshot(model.policy)).action_probabilities(states)
@@ -377,7 +382,7 @@ def test_past_selves_play_each_game_throughout_as_one_snapshot(name: str) -> Non
     past = PastSelves(game, slots=3, seed=7)
     for network in networks:
         past.add(network)
-    states = positions(game, 300)
+    states = some_positions(game)
     actions = past.act(states)
     assert np.take_along_axis(game.masks(states), actions[:, None], axis=1).all()
     which = states.seed % np.uint64(3)
@@ -391,7 +396,7 @@ def test_past_selves_play_each_game_throughout_as_one_snapshot(name: str) -> Non
 
 @every_game
 def test_a_snapshot_does_not_change_when_the_learner_does(name: str) -> None:
-    model, states = stock_model(name), positions(game_of(name), 50)
+    model, states = stock_model(name), some_positions(game_of(name))
     agent = ModelAgent(game_of(name), snapshot(model.policy))
     before = agent.action_probabilities(states)
     with torch.no_grad():

@@ -13,7 +13,7 @@ from gymnasium.utils.env_checker import check_env
 from stable_baselines3.common.env_checker import check_env as sb3_check_env
 
 from tests.helpers import TABLES, game_of, legal_of, opponents_of, pick
-from trialea import GAMES, OptionError, TrialeaError
+from trialea import GAMES, OptionError, UnknownNameError
 from trialea.envs.game import Game, States
 from trialea.envs.single import SingleAgentEnv
 
@@ -70,10 +70,12 @@ def test_opponents_may_be_agents_lists_and_mixtures(name: str) -> None:
             make(name, num_players=3, opponents=wrong)
 
 
-@pytest.mark.parametrize("name", GAMES)
-def test_an_unknown_opponent_is_refused_with_those_that_exist(name: str) -> None:
-    with pytest.raises(TrialeaError, match=", ".join(opponents_of(name, 2)[:1])):
-        make(name, opponents="nobody")
+@pytest.mark.parametrize(("name", "players"), TABLES)
+def test_an_opponent_that_does_not_exist_is_refused_with_those_that_do(name: str, players: int) -> None:
+    exist = GAMES[name].agents_for(players)
+    for wrong in {"nobody", *GAMES[name].agents} - {*exist}:
+        with pytest.raises(UnknownNameError, match=f"{wrong}.* {players} players are: {', '.join(exist)}, or the path"):
+            make(name, num_players=players, opponents=wrong)
 
 
 class Recorder:

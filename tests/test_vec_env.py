@@ -96,7 +96,7 @@ def test_masks_are_those_of_each_game(name: str, players: int) -> None:
 @pytest.mark.parametrize(("name", "players"), TABLES)
 def test_equals_gymnasium_make_vec_step_for_step(name: str, players: int) -> None:
     reward = ("win", "score")[players % 2]
-    kwargs = {"opponents": {agent: 1 for agent in opponents_of(name, players)}, "seat": "rotate", "reward": reward}
+    kwargs = {"opponents": dict.fromkeys(opponents_of(name, players), 1), "seat": "rotate", "reward": reward}
     theirs = gym.make_vec(
         GAMES[name].gym_id, COUNT, autoreset_mode=AutoresetMode.SAME_STEP, num_players=players, **kwargs
     )

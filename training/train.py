@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
 
 import torch
 import yaml
@@ -17,6 +15,7 @@ from trialea.agents.model import ACTIVATIONS, MODEL, snapshot
 from trialea.envs.agent import make_agent
 from trialea.envs.errors import OptionError
 from trialea.envs.learner import LearnerGames
+from trialea.evaluation.measure import versions
 from trialea.training.callbacks import RunCallback, stop_on_interrupt
 from trialea.training.checkpoint import newest_checkpoint, remove_leftovers, restore, save_model
 from trialea.training.config import TrainConfig, load_config
@@ -120,7 +119,9 @@ def _run(config: TrainConfig, run: Path, parts: Parts, checkpoint: Path | None, 
         past.add(snapshot(model.policy))
     start = model.num_timesteps
     _forget_after(run / "metrics.jsonl", start)
-    (run / "versions.json").write_text(json.dumps(versions(), indent=2) + "\n", encoding="utf-8")
+    (run / "versions.json").write_text(
+        json.dumps({**versions(), "machine": platform.machine()}, indent=2) + "\n", encoding="utf-8"
+    )
     model.set_logger(configure(str(run / "tensorboard"), ["tensorboard"]))
     callback = RunCallback(config, env, past, run, seconds, start, progress)
     try:
@@ -140,14 +141,3 @@ def _forget_after(metrics: Path, frames: int) -> None:
     if metrics.exists():
         kept = [line for line in metrics.read_text().splitlines() if json.loads(line)["frames"] <= frames > 0]
         metrics.write_text("".join(line + "\n" for line in kept))
-
-
-def versions() -> dict[str, Any]:
-    """The versions of Python and of the packages that a run's result depends on."""
-    found: dict[str, Any] = {"python": platform.python_version(), "machine": platform.machine()}
-    for package in PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            found[package] = None
-    return found

@@ -282,10 +282,20 @@ def _show_evaluation(found: dict[str, Any]) -> None:
             "–" if optimal is None else f"{optimal:.1%}",
         )
     out.print(table)
+    if len(found["agents"]) > 2:
+        _show_against(found)
     seats = ", ".join(f"seat {seat} {rate:.2%}" for seat, rate in enumerate(found["seat_win_rate"]))
     out.print(f"Wins by seat: {seats}.", highlight=False)
     if found["regret_note"]:
         out.print(f"No regret: {found['regret_note']}.", highlight=False, markup=False)
+
+
+def _show_against(found: dict[str, Any]) -> None:
+    """Who won how much of the games in which both sat."""
+    table = Table("wins of", *(f"with {name}" for name in found["agents"]))
+    for name, rates in zip(found["agents"], found["against"], strict=True):
+        table.add_row(name, *("–" if rate is None else f"{rate:.2%}" for rate in rates))
+    out.print(table)
 
 
 @app.command(context_settings=_OPEN)

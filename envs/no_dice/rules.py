@@ -25,7 +25,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from trialea.envs.errors import OptionError
+from trialea.envs.errors import OptionError, whole_number
 
 NUM_DICE = 5
 NUM_OUTCOMES = 6**NUM_DICE
@@ -92,10 +92,8 @@ class Options:
     intermediates: Literal["any", "natural"] = "any"
 
     def __post_init__(self) -> None:
-        if not MIN_TARGET <= self.target <= MAX_TARGET:
-            raise OptionError(f"target must be from {MIN_TARGET} to {MAX_TARGET}, not {self.target!r}")
-        if not 1 <= self.throws <= MAX_THROWS:
-            raise OptionError(f"throws must be from 1 to {MAX_THROWS}, not {self.throws!r}")
+        object.__setattr__(self, "target", whole_number("target", self.target, MIN_TARGET, MAX_TARGET))
+        object.__setattr__(self, "throws", whole_number("throws", self.throws, 1, MAX_THROWS))
         if self.intermediates not in ("any", "natural"):
             raise OptionError(f"intermediates must be 'any' or 'natural', not {self.intermediates!r}")
 

@@ -109,9 +109,7 @@ def must_add_up(faces_idx: Sequence[int], intermediates: Intermediates = "any") 
 @cache
 def _scores(intermediates: Intermediates) -> dict[Faces, frozenset[int]]:
     """For each of the 7,776 throws, the different scores that its expressions give."""
-    return {
-        faces: frozenset(expressions(faces, intermediates).values()) for faces in product(range(6), repeat=5)
-    }
+    return {faces: frozenset(expressions(faces, intermediates).values()) for faces in product(range(6), repeat=5)}
 
 
 @cache
@@ -157,9 +155,7 @@ def turn_value_and_zero(
     if throws < 1:
         raise ValueError("a turn has at least one throw")
     options = _scores(intermediates)
-    possible = frozenset().union(
-        *options.values(), (add_up(f) for f, scores in options.items() if not scores)
-    )
+    possible = frozenset().union(*options.values(), (add_up(f) for f, scores in options.items() if not scores))
     exact = {score: Fraction(payoff(score)) for score in possible}
     chances = 6 ** (5 * throws)
     scale = lcm(*(value.denominator for value in exact.values())) * chances
@@ -177,9 +173,7 @@ def turn_value_and_zero(
     return Fraction(value, scale), Fraction(zero, chances)
 
 
-def turn_value(
-    payoff: Callable[[int], Fraction], throws: int, intermediates: Intermediates = "any"
-) -> Fraction:
+def turn_value(payoff: Callable[[int], Fraction], throws: int, intermediates: Intermediates = "any") -> Fraction:
     """The greatest expected payoff(score) of a turn with so many throws; see `turn_value_and_zero`."""
     return turn_value_and_zero(payoff, throws, intermediates)[0]
 

@@ -1,0 +1,50 @@
+"""The tables of docs/training.md hold every key of the training configuration, with its default."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "training.md"
+SECTION = re.compile(r"^## Configuration$(.*?)^## ", re.MULTILINE | re.DOTALL)
+TABLE = re.compile(r"^\| key \| default \| meaning \|\n\| --- .*\|\n((?:\|.*\|\n)+)", re.MULTILINE)
+NESTED = ("ppo", "measure")
+
+
+def documented() -> list[dict[str, str]]:
+    """The configuration's tables, in order: the default's cell for each key."""
+    section = SECTION.search(PAGE.read_text(encoding="utf-8"))
+    assert section
+    tables = []
+    for match in TABLE.finditer(section[1]):
+        rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in match[1].splitlines()]
+        tables.append({key: default.strip("`") for key, default, *_ in rows})
+    return tables
+
+
+@pytest.mark.parametrize(("place", "kind"), list(enumerate(["TrainConfig", "Stage", "Ppo", "Measure"])))
+def test_keys_and_defaults(place: int, kind: str) -> None:
+    config = pytest.importorskip("trialea.training.config")
+    fields = getattr(config, kind).model_fields
+    cells = documented()[place]
+    assert list(cells) == list(fields)
+    for key, field in fields.items():
+        if key in NESTED:
+            assert cells[key] == "below"
+        elif field.is_required():
+            assert cells[key] == "required"
+        else:
+            assert yaml.safe_load(cells[key]) == plain(field.default), key
+
+
+def plain(value: Any) -> Any:
+    """A default as YAML would give it."""
+    if hasattr(value, "model_dump"):
+        return value.model_dump(mode="json")
+    if isinstance(value, tuple):
+        return [plain(item) for item in value]
+    return value
