@@ -2,13 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from trialea.envs.agent import Agent
-from trialea.envs.errors import UnknownNameError
+from trialea.envs.errors import OptionError, UnknownNameError
 from trialea.envs.game import Game
 from trialea.envs.registry import entry_of
+
+
+def solve(game: Game, progress: Callable[[float], None] | None = None) -> Any:
+    """The exact solution of `game`, from the cache on disk or computed; each game's page says what it offers.
+
+    Args:
+        game: the game with its players and options.
+        progress: called with the share of the work done, from 0 to 1.
+
+    Raises:
+        OptionError: the game has no solution for these options or so many players.
+    """
+    solver = entry_of(game.name).solver
+    if not solver:
+        raise OptionError(f"{game.name} has no exact solution")
+    return import_module(solver).solve(game, progress)
 
 
 def named_agent(name: str, game: Game, seed: int = 0) -> Agent:

@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from trialea.agents import solve
 from trialea.envs.errors import IllegalActionError, TrialeaError
 from trialea.envs.game import Game, States
-from trialea.envs.registry import entry_of
 
 _NUM_HINTS = 5
 _NO_LIST = "There is nothing to pick by number here."
@@ -173,7 +173,7 @@ class HumanAgent:
         if self._solution is None and not self._unsolved:
             self._show("Looking up the exact solution, which may take a moment the first time.")
             try:
-                self._solution = import_module(entry_of(self.game.name).solver).solve(self.game)
+                self._solution = solve(self.game)
             except TrialeaError as error:
                 self._unsolved = str(error)
         if self._solution is None:

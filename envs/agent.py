@@ -43,8 +43,11 @@ def make_agent(agent: AgentLike, game: Game, seed: int = 0) -> Agent:
 
     Raises:
         UnknownNameError: no such name, with a list of those that exist for this game and number of players.
+        OptionError: an object that is no agent.
     """
     if not isinstance(agent, str):
+        if isinstance(agent, type) or not isinstance(agent, Agent):
+            raise OptionError(f"an agent is a name or an object with `name` and `act(states)`, not {agent!r}")
         return agent
     made: Agent = import_module("trialea.agents").named_agent(agent, game, seed)
     return made
@@ -62,22 +65,22 @@ class Opponents:
     def __init__(self, who: AgentLike | Sequence[AgentLike] | Mapping[Any, float], game: Game) -> None:
         self.game = game
         self.weights: NDArray[np.float64] | None = None
-        if isinstance(who, (str, Agent)):
-            self.agents = [make_agent(who, game)]
-            self._by_seat = np.zeros(game.num_players, np.int64)
-        elif isinstance(who, Mapping):
+        if isinstance(who, Mapping):
             weights = np.array(list(who.values()), float)
             if not len(weights) or (weights < 0).any() or not weights.sum() > 0:
                 raise OptionError(f"opponents need weights of at least 0 that are not all 0, not {dict(who)!r}")
             self.agents = [make_agent(name, game, seed) for seed, name in enumerate(who)]
             self.weights = weights
-        else:
+        elif isinstance(who, Sequence) and not isinstance(who, str):
             if len(who) != game.num_players - 1:
                 raise OptionError(
                     f"a list of opponents must name one for each other seat: {game.num_players - 1}, not {len(who)}"
                 )
             self.agents = [make_agent(name, game, seed) for seed, name in enumerate(who)]
             self._by_seat = np.arange(-1, game.num_players - 1)
+        else:
+            self.agents = [make_agent(who, game)]
+            self._by_seat = np.zeros(game.num_players, np.int64)
 
     def seat(
         self, bases: NDArray[np.uint64], episodes: NDArray[np.int64], learners: NDArray[np.int64]

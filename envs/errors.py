@@ -35,7 +35,7 @@ class MissingExtraError(TrialeaError, ImportError):
 
 
 def whole_number(name: str, value: Any, low: int, high: int) -> int:
-    """`value` as a Python integer, or an `OptionError` that calls it `name` where it is not one from `low` to `high`."""
+    """`value` as a Python integer, or an `OptionError` where it is none from `low` to `high`."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or not low <= value <= high:
         raise OptionError(f"{name} must be a whole number from {low} to {high}, not {value!r}")
     return int(value)

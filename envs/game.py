@@ -244,8 +244,8 @@ class Game:
         """Raise `IllegalActionError` for the first action that is not legal in its game."""
         place = self.loops.first_illegal(states, index, actions, self.num_actions, self.tables)
         if place >= 0:
-            where = f" in game {index[place]}" if len(states) > 1 else ""
-            raise IllegalActionError(self.why_illegal(states[index[place]], int(actions[place])) + where)
+            where = f"game {index[place]}: " if len(states) > 1 else ""
+            raise IllegalActionError(where + self.why_illegal(states[index[place]], int(actions[place])))
 
     def why_illegal(self, state: Any, action: int) -> str:
         """What is wrong with playing `action` in `state`, in words."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from trialea.envs.agent import AgentLike, Opponents
 from trialea.envs.dice import FOR_GAME_SEED, FOR_SEAT, derive_many
-from trialea.envs.errors import IllegalActionError, OptionError
+from trialea.envs.errors import NotResetError, whole_number
 from trialea.envs.game import Game
 
 _STATE = ("states", "seats", "agent_of", "returns", "_bases", "_episodes")  # what changes as games are played
@@ -23,17 +23,12 @@ Seat = int | Literal["random", "rotate"]
 
 def check_seed(seed: Any) -> int:
     """`seed` as a Python integer from 0 to 2^64 - 1, or an `OptionError`."""
-    if not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**64:
-        raise OptionError(f"a seed must be a whole number from 0 to 2**64 - 1, not {seed!r}")
-    return int(seed)
+    return whole_number("seed", seed, 0, 2**64 - 1)
 
 
 def first_player_of(options: Mapping[str, Any] | None, game: Game) -> int:
     """The reset option `first_player`, by default 0. Other keys are ignored, as PettingZoo's own tests ask."""
-    first = (options or {}).get("first_player", 0)
-    if not isinstance(first, (int, np.integer)) or not 0 <= first < game.num_players:
-        raise OptionError(f"first_player must be a seat from 0 to {game.num_players - 1}, not {first!r}")
-    return int(first)
+    return whole_number("first_player", (options or {}).get("first_player", 0), 0, game.num_players - 1)
 
 
 class LearnerGames:
@@ -65,12 +60,8 @@ class LearnerGames:
         seat: Seat,
         reward: str,
     ) -> None:
-        if seat not in ("random", "rotate") and not (
-            isinstance(seat, (int, np.integer)) and 0 <= seat < game.num_players
-        ):
-            raise OptionError(f"seat must be 0 to {game.num_players - 1}, 'random' or 'rotate', not {seat!r}")
         self.game = game
-        self.seat = seat
+        self.seat = seat if seat in ("random", "rotate") else whole_number("seat", seat, 0, game.num_players - 1)
         self.opponents = Opponents(opponents, game)
         self.set_reward(reward)
         self.states = game.start(np.zeros(num_games, np.uint64))
@@ -132,10 +123,11 @@ class LearnerGames:
 
         Raises:
             IllegalActionError: an action is not legal where it is played; no game has moved.
+            NotResetError: a game has ended for its learner; no game has moved.
         """
         picked = self._every if index is None else index
         if (self.states.finished[picked, self.seats[picked]] != 0).any():
-            raise IllegalActionError("a game of the batch has ended for the learner: reset it first")
+            raise NotResetError("the game has ended for the learner: call reset() before the next step()")
         before = self.returns[self._every, self.seats]
         self.game.step(self.states, actions, picked, self.returns, self.reward)
         self._play_others()

@@ -18,7 +18,7 @@ class Entry:
         title: the name of its Gymnasium environment, without namespace and version.
         summary: one line for lists.
         agents: `"module:class"` of each agent that it offers by name; each is made as `class(game, seed)`.
-        solver: the module whose `solve(game, ...)` computes its exact values.
+        solver: the module whose `solve(game, progress)` gives its exact solution; empty if there is none.
         most_players: up to how many players an agent exists, where that is fewer than the game takes.
     """
 

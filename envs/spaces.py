@@ -35,3 +35,27 @@ class LegalDiscrete(spaces.Discrete):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return spaces.Discrete, (self.n,), {"_np_random": self._np_random}
+
+
+class LegalMultiDiscrete(spaces.MultiDiscrete):
+    """`LegalDiscrete` for a batch of games: `sample()` without a mask draws legal actions, (B,) int64."""
+
+    def __init__(self, nvec: NDArray[np.int64], legal: Callable[[], NDArray[np.int8]]) -> None:
+        self._legal = legal
+        super().__init__(nvec)
+
+    def sample(self, mask: Any = None, probability: Any = None) -> NDArray[np.int64]:
+        if mask is not None or probability is not None:
+            return super().sample(mask, probability)
+        masks = self._legal()
+        drawn: NDArray[np.int64] = (masks * (1.0 - self.np_random.random(masks.shape))).argmax(axis=1)
+        return drawn
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _plain_multi_discrete, (self.nvec, self._np_random)
+
+
+def _plain_multi_discrete(nvec: NDArray[np.int64], generator: np.random.Generator | None) -> spaces.MultiDiscrete:
+    space = spaces.MultiDiscrete(nvec)
+    space._np_random = generator
+    return space

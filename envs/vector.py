@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from gymnasium.spaces import Discrete, MultiDiscrete
+from gymnasium.spaces import Discrete
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
@@ -15,9 +15,17 @@ from trialea.envs.agent import AgentLike
 from trialea.envs.errors import NotResetError, OptionError
 from trialea.envs.game import Game
 from trialea.envs.learner import LearnerGames, Seat, first_player_of
-from trialea.envs.spaces import observation_box
+from trialea.envs.spaces import LegalMultiDiscrete, observation_box
 
 Array = NDArray[Any]
+
+
+def _autoreset_mode(given: AutoresetMode | str) -> AutoresetMode:
+    try:
+        return AutoresetMode(given)
+    except ValueError:
+        known = ", ".join(repr(mode.value) for mode in AutoresetMode)
+        raise OptionError(f"autoreset_mode must be one of {known}, not {given!r}") from None
 
 
 class BatchedEnv(VectorEnv[Array, Array, Array]):
@@ -54,15 +62,24 @@ class BatchedEnv(VectorEnv[Array, Array, Array]):
         self.game = Game(game, num_players, **options)
         self.num_envs = num_envs
         self.render_mode = render_mode
-        self.autoreset_mode = AutoresetMode(autoreset_mode)
+        self.autoreset_mode = _autoreset_mode(autoreset_mode)
         self.metadata = {"render_modes": ["ansi"], "autoreset_mode": self.autoreset_mode}
         self.single_observation_space = observation_box(self.game)
         self.single_action_space = Discrete(self.game.num_actions)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
-        self.action_space = MultiDiscrete(np.full(num_envs, self.game.num_actions))
         self.games = LearnerGames(self.game, num_envs, opponents, seat, reward)
+        self.action_space = self._legal_space()
         self._ended = np.zeros(num_envs, np.bool_)
         self._started = False
+
+    def _legal_space(self) -> LegalMultiDiscrete:
+        return LegalMultiDiscrete(np.full(self.num_envs, self.game.num_actions), self.action_masks)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        generator = self.action_space._np_random
+        self.action_space = self._legal_space()
+        self.action_space._np_random = generator
 
     def reset(
         self,

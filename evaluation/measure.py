@@ -113,7 +113,7 @@ class Evaluation:
 
 
 def evaluate(
-    game: Game,
+    game: Game | str,
     agents: Sequence[AgentLike],
     games: int = 4000,
     seed: int = 0,
@@ -129,7 +129,7 @@ def evaluate(
     seating, and the intervals count seeds, not games: games that share their dice are not independent.
 
     Args:
-        game: what is played.
+        game: what is played; a name stands for that game for two players, with its default options.
         agents: at least two: `Agent` objects, names, or paths of models or runs; the same one may appear more than
             once. Fewer than there are seats are repeated round the table; of more, every choice plays.
         games: how many at least; rounded up to full rounds of all seatings.
@@ -147,6 +147,10 @@ def evaluate(
     """
     check_confidence(confidence)
     seed = check_seed(seed)
+    if isinstance(game, str):
+        game = Game(game, 2)
+    if "human" in agents:
+        raise OptionError("a person plays with `trialea play`; an evaluation is between agents that need nobody")
     seatings = make_seatings(len(agents), game.num_players)
     units = num_rounds(games, seatings) * (1 if duplicate else len(seatings))
     seeds = np.empty(len(agents), np.uint64)

@@ -11,14 +11,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from trialea.agents import solve
 from trialea.envs.game import Game, States
-from trialea.envs.registry import entry_of
 from trialea.evaluation.intervals import Interval, interval_of_ratio
 from trialea.evaluation.match import Decisions, take
 
@@ -110,7 +109,7 @@ def solution_of(game: Game) -> HasActionValues:
     Raises:
         OptionError: there is none for these options or this number of players.
     """
-    solution: HasActionValues = import_module(entry_of(game.name).solver).solve(game)
+    solution: HasActionValues = solve(game)
     return solution
 
 

@@ -23,16 +23,6 @@ from trialea.training.past import PastSelves
 from trialea.training.vec_env import GamesVecEnv
 
 CONFIG = "config.yaml"
-PACKAGES = (
-    "trialea",
-    "numpy",
-    "numba",
-    "gymnasium",
-    "pettingzoo",
-    "stable-baselines3",
-    "sb3-contrib",
-    "torch",
-)
 Parts = tuple[MaskablePPO, GamesVecEnv, PastSelves]
 
 

@@ -19,6 +19,7 @@ from trialea.envs.errors import (
 from trialea.envs.registry import GAMES, entry_of, register_all
 
 if TYPE_CHECKING:
+    from trialea.agents import solve
     from trialea.envs.agent import Agent, make_agent
     from trialea.envs.game import Game
 
@@ -36,6 +37,7 @@ __all__ = [
     "UnknownNameError",
     "make_agent",
     "make_game",
+    "solve",
 ]
 
 register_all()
@@ -58,6 +60,10 @@ def __getattr__(name: str) -> Any:
         from trialea.envs import agent
 
         return getattr(agent, name)
+    if name == "solve":
+        from trialea.agents import solve
+
+        return solve
     if name == "Game":
         from trialea.envs.game import Game
 

@@ -44,14 +44,19 @@ def main() -> None:
     try:
         app()
     except TrialeaError as error:
-        err.print(f"trialea: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
+        _tell(f"trialea: {error}", "red")
         sys.exit(2)
     except BrokenPipeError:  # whoever read our output has read enough
         sys.stderr.close()
         sys.exit(1)
     except OSError as error:  # a file or folder that cannot be read or written
-        err.print(f"trialea: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
+        _tell(f"trialea: {error}", "red")
         sys.exit(2)
+
+
+def _tell(words: str, style: str = "") -> None:
+    """A line on standard error, neither wrapped nor marked up: it may hold a path or a command to copy."""
+    err.print(words, style=style, markup=False, highlight=False, soft_wrap=True)
 
 
 def _print_version(wanted: bool) -> None:
@@ -170,10 +175,11 @@ def solve(
     as_json: AsJson = False,
 ) -> None:
     """Solve a game exactly and print its values. Options of the game follow, such as --target 20."""
-    solver = import_module(entry_of(game).solver)
+    from trialea.agents import solve as solve_game
+
     described = _make_game(game, players, context.args)
     with _progress("solving", not as_json) as progress:
-        solution = solver.solve(described, progress)
+        solution = solve_game(described, progress)
     summary = solution.summary(_numbers(state)) if state else solution.summary()
     if as_json:
         _print_json(summary)
@@ -227,9 +233,9 @@ def train(
         folder = Path(out_folder) if out_folder else training.new_run_folder(Path("runs"), Path(config).stem)
         finished = training.train(settings, folder)
     if finished:
-        err.print(f"The run is complete: {folder}", highlight=False)
+        _tell(f"The run is complete: {folder}")
     else:
-        err.print(f"Stopped and saved. To go on: trialea train --resume {folder}", highlight=False)
+        _tell(f"Stopped and saved. To go on: trialea train --resume {folder}")
         raise typer.Exit(130)
 
 
@@ -237,14 +243,14 @@ def train(
 def evaluate(
     game: GameName,
     words: Annotated[
-        list[str], typer.Argument(metavar="AGENT...", help="Names, or paths of runs or models: two or more.")
+        list[str], typer.Argument(metavar="AGENT", help="Names, or paths of runs or models: two or more.")
     ],
     players: Players = 2,
     num_games: Annotated[int, typer.Option("--games", help="Games to play.")] = 4000,
     seed: Seed = 0,
     duplicate: Annotated[bool, typer.Option(help="Play every seating with the same dice.")] = True,
     regret: Annotated[bool, typer.Option(help="Measure regret, where the game is solved.")] = True,
-    worst: Annotated[int, typer.Option(help="How many of the worst decisions to show.")] = 5,
+    worst: Annotated[int, typer.Option(help="How many of each agent's worst decisions to show.")] = 3,
     report: Annotated[str, typer.Option(help="Write an HTML report to this file.")] = "",
     as_json: AsJson = False,
 ) -> None:
@@ -260,7 +266,7 @@ def evaluate(
     if report:
         runs = [Path(agent) for agent in agents if Path(agent).is_dir()]
         write_report([result], report, run_folder=runs[0] if runs else None)
-        err.print(f"The report: {report}", highlight=False)
+        _tell(f"The report: {report}")
     if as_json:
         _print_json(result.to_json())
     else:
@@ -286,6 +292,12 @@ def _show_evaluation(found: dict[str, Any]) -> None:
         _show_against(found)
     seats = ", ".join(f"seat {seat} {rate:.2%}" for seat, rate in enumerate(found["seat_win_rate"]))
     out.print(f"Wins by seat: {seats}.", highlight=False)
+    for name, mistakes in zip(found["agents"], found["worst"], strict=True):
+        for mistake in mistakes:
+            out.print(f"\n{name} lost {mistake['regret']:.1f} milli-wins here:", style="bold", highlight=False)
+            out.print(mistake["position"], highlight=False, markup=False)
+            out.print(f"chosen  {mistake['value']:.5f}  {mistake['action']}", highlight=False, markup=False)
+            out.print(f"best    {mistake['best_value']:.5f}  {mistake['best_action']}", highlight=False, markup=False)
     if found["regret_note"]:
         out.print(f"No regret: {found['regret_note']}.", highlight=False, markup=False)
 
