@@ -85,6 +85,7 @@ def _write(path: Path, key: str, array: NDArray[Any], facts: dict[str, Any]) -> 
         with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".tmp", delete=False) as file:
             temporary = Path(file.name)
             np.savez(file, array=array, header=np.array(header))
+        temporary.chmod(0o644)  # temporary files are private, a table is not
         temporary.replace(path)
     except OSError:  # nowhere to write: the table is computed again next time
         pass

@@ -134,9 +134,14 @@ class MultiAgentEnv(AECEnv[str, Observation, int | None]):
         self.agent_selection = self.possible_agents[first_player]
         self._renderer.after_change(self.game_state)
 
+    def last(self, observe: bool = True) -> tuple[Observation | None, float, bool, bool, dict[str, Any]]:
+        if not self.agents:
+            raise NotResetError("call reset() before last(): there is no game in progress")
+        return super().last(observe)
+
     def observe(self, agent: str) -> Observation:
         if self._base is None:
-            raise NotResetError("call reset() before observe() or last()")
+            raise NotResetError("call reset() before observe()")
         game = self.game
         observation = np.empty(game.observation_size, np.float32)
         mask = np.empty(game.num_actions, np.int8)

@@ -23,13 +23,14 @@ class Renderer:
         self._mode = mode
         self._fps = fps
         self._window: Any = None
+        self._clock: Any = None
         if mode in ("rgb_array", "human"):
             game.require_pictures()
         if mode == "human":
             _pygame()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_window": None}
+        return {**self.__dict__, "_window": None, "_clock": None}
 
     def after_change(self, state: Any) -> None:
         """In `"human"` mode show the new state at once, as Gymnasium asks."""
@@ -55,11 +56,12 @@ class Renderer:
             pygame.display.init()
             self._window = pygame.display.set_mode((width, height))
             pygame.display.set_caption(f"trialea: {self._game.name}")
+            self._clock = pygame.time.Clock()
         surface = pygame.image.frombuffer(picture.tobytes(), (width, height), "RGB")
         self._window.blit(surface, (0, 0))
         pygame.event.pump()
         pygame.display.flip()
-        pygame.time.Clock().tick(self._fps)
+        self._clock.tick(self._fps)
 
     def close(self) -> None:
         """Close the window, if there is one."""

@@ -230,7 +230,7 @@ def test_an_illegal_action_moves_no_game_and_says_which(name: str) -> None:
     for wrong in (-1, envs.game.num_actions, int(np.flatnonzero(infos["action_mask"][3] == 0)[0])):
         bad = actions.copy()
         bad[3] = wrong
-        with pytest.raises(IllegalActionError, match=rf"action {wrong}\b.*in game 3"):
+        with pytest.raises(IllegalActionError, match=rf"game 3: action {wrong}\b"):
             envs.step(bad)
         assert envs.games.states.tobytes() == before
     for malformed in (actions.astype(float), actions[:-1], actions[None]):

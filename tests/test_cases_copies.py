@@ -1,0 +1,288 @@
+"""Inputs that broke other environments, over every game: wrappers, clones, seeds and processes."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections.abc import Callable
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+import torch
+from sb3_contrib.common.maskable.utils import get_action_masks
+from stable_baselines3.common.monitor import Monitor
+from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv
+
+import trialea
+from tests.helpers import (
+    legal_of,
+    pick,
+    run_python,
+)
+from tests.interfaces import INTERFACES, Aec, Interface, aec, every_game, every_interface
+from trialea import GAMES
+from trialea.envs.single import SingleAgentEnv
+from trialea.envs.vector import BatchedEnv
+
+# --- 3. Masks through wrappers ---------------------------------------------------------------------------
+
+
+def wrapped(gym_id: str, limit: int) -> gym.Env[Any, Any]:
+    return Monitor(gym.make(f"trialea:{gym_id}", max_episode_steps=limit, num_players=3))
+
+
+class Twins:
+    """Unwrapped environments that are stepped beside wrapped ones, with the same seeds and time limit."""
+
+    def __init__(self, name: str, count: int, limit: int, seed: int) -> None:
+        self.envs = [SingleAgentEnv(name, 3) for _ in range(count)]
+        self.limit = limit
+        self.steps = [0] * count
+        for i, env in enumerate(self.envs):
+            env.reset(seed=seed + i)
+
+    def masks(self) -> np.ndarray:
+        return np.stack([env.action_masks() for env in self.envs])
+
+    def step(self, actions: np.ndarray) -> list[bool]:
+        over = []
+        for i, env in enumerate(self.envs):
+            *_, terminated, truncated, _ = env.step(actions[i])
+            self.steps[i] += 1
+            over.append(terminated or truncated or self.steps[i] == self.limit)
+            if over[i]:
+                env.reset()
+                self.steps[i] = 0
+        return over
+
+
+@every_game
+@pytest.mark.parametrize("kind", [DummyVecEnv, partial(SubprocVecEnv, start_method="spawn")], ids=["dummy", "spawn"])
+def test_case_3_masks_reach_sb3_through_every_wrapper(name: str, kind: Any) -> None:
+    """Case 3: make + TimeLimit + Monitor + a VecEnv for 1,000 steps: sb3-contrib's masks are the environment's."""
+    limit = 7
+    vec_env = kind([partial(wrapped, GAMES[name].gym_id, limit)] * 2)
+    try:
+        vec_env.seed(40)
+        vec_env.reset()
+        twins = Twins(name, 2, limit, seed=40)
+        rng = np.random.default_rng(0)
+        cut_short = 0
+        for _ in range(1000):
+            masks = get_action_masks(vec_env)
+            assert (masks == twins.masks()).all()
+            actions = np.array([pick(mask, rng) for mask in masks])
+            _, _, over, infos = vec_env.step(actions)
+            assert over.tolist() == twins.step(actions)
+            cut_short += sum(info.get("TimeLimit.truncated", False) for info in infos)
+        assert cut_short > 10
+    finally:
+        vec_env.close()
+
+
+# --- 4. Clone in mid-turn --------------------------------------------------------------------------------
+
+
+@every_game
+@pytest.mark.parametrize("render_mode", [None, "ansi", "rgb_array", "human"])
+@pytest.mark.parametrize("kind", ["aec", "single"])
+def test_case_4_a_clone_in_mid_turn_is_apart_and_the_same(name: str, render_mode: str | None, kind: str) -> None:
+    """Case 4: clone between two throws, after rendering: the same transcript, and the original unchanged."""
+    env: Any = aec(name, render_mode=render_mode) if kind == "aec" else SingleAgentEnv(name, render_mode=render_mode)
+    env._renderer._fps = 0  # nobody watches
+    face = Aec(env) if kind == "aec" else Interface(env)
+    env.reset(seed=2)
+    face.step(_action_that_stays(face, kind))
+    env.render()
+    before = face.state().tobytes()
+    twin = env.clone()
+    twin_face = type(face)(twin)
+    assert twin_face.state().tobytes() == before
+    transcripts: list[list[tuple[bytes, bytes]]] = [[], []]
+    for transcript, one in zip(transcripts, (twin_face, face), strict=True):
+        for _ in range(12):
+            one.step(legal_of(one.mask())[-1 - (len(transcript) % 2)] if one.mask().sum() > 1 else one.mask().argmax())
+            transcript.append((one.state().tobytes(), one.mask().tobytes()))
+            if not one.mask().any():
+                break
+        assert one is not twin_face or face.state().tobytes() == before
+        assert render_mode is None or one.env.render() is not None or render_mode == "human"
+    assert transcripts[0] == transcripts[1]
+    twin.close()
+    env.close()
+
+
+def _action_that_stays(face: Interface, kind: str) -> int:
+    """An action after which the same player goes on in the same turn, if there is one."""
+    for action in legal_of(face.mask()):
+        after = face.env.game.choose(face.state(), [action])
+        if after.mover[0] == face.state().mover[0] and (after.turns == face.state().turns).all():
+            return action
+    return legal_of(face.mask())[0]
+
+
+# --- 7. Seeds --------------------------------------------------------------------------------------------
+
+TRANSCRIPT = """
+import hashlib, sys
+import gymnasium as gym, numpy as np, trialea
+digest = hashlib.sha256()
+rng = np.random.default_rng(0)
+env = gym.make(sys.argv[1], num_players=3)
+observation, info = env.reset(seed=17)
+for _ in range(200):
+    mask = info["action_mask"]
+    digest.update(observation.tobytes() + mask.tobytes())
+    observation, reward, terminated, truncated, info = env.step(rng.choice(np.flatnonzero(mask)))
+    digest.update(np.float64(reward).tobytes())
+    if terminated or truncated:
+        observation, info = env.reset()
+digest.update(env.unwrapped.state.tobytes())
+print(digest.hexdigest())
+"""
+
+
+@every_game
+def test_case_7_the_same_seed_gives_the_same_bytes_in_two_processes(name: str) -> None:
+    """Case 7: seed and actions decide everything, whatever Python hashes strings to."""
+    printed = {run_python(TRANSCRIPT, GAMES[name].gym_id, env={"PYTHONHASHSEED": seed}) for seed in ("1", "2")}
+    assert len(printed) == 1
+
+
+def _observations(name: str, seed: int | None, disturb: Callable[[], None] = lambda: None) -> bytes:
+    env = SingleAgentEnv(name, 3)
+    observation, info = env.reset(seed=seed)
+    rng = np.random.default_rng(0)
+    seen = [observation]
+    for _ in range(60):
+        disturb()
+        observation, _, terminated, _, info = env.step(pick(info["action_mask"], rng))
+        if terminated:
+            observation, info = env.reset()
+        seen.append(observation)
+    return np.stack(seen).tobytes()
+
+
+@every_game
+def test_case_7_global_seeds_change_nothing(name: str) -> None:
+    """Case 7: nothing is drawn from `random`, from NumPy's global generator or from torch, and none is seeded."""
+
+    def disturb() -> None:
+        random.seed(1)
+        np.random.seed(1)  # noqa: NPY002
+        torch.manual_seed(1)
+
+    assert _observations(name, 3, disturb) == _observations(name, 3)
+    disturb()
+    unseeded = _observations(name, None)
+    disturb()
+    assert _observations(name, None) != unseeded
+    disturb()
+    drawn = (random.random(), np.random.random(), float(torch.rand(1)))  # noqa: NPY002
+    disturb()
+    _observations(name, 3)
+    assert drawn == (random.random(), np.random.random(), float(torch.rand(1)))  # noqa: NPY002
+
+
+@every_game
+@every_interface
+def test_case_7_reset_without_a_seed_goes_on_with_the_stream(name: str, interface: str) -> None:
+    """Case 7: the k-th game after a seed is always the same one, and the games differ."""
+    streams = []
+    for _ in range(2):
+        face = INTERFACES[interface](name)
+        face.reset(seed=5)
+        games = []
+        for _ in range(4):
+            games.append(face.state().tobytes())
+            face.step(legal_of(face.mask())[0])
+            face.reset()
+        face.reset(seed=5)
+        assert face.state().tobytes() == games[0]
+        streams.append(games)
+    assert streams[0] == streams[1]
+    assert len(set(streams[0])) == 4
+
+
+@every_game
+def test_case_7_games_of_a_batch_differ_and_equal_single_ones(name: str) -> None:
+    """Case 7: game i of a batch is the single environment with seed s + i."""
+    envs = BatchedEnv(name, 30, num_players=3)
+    observations, _ = envs.reset(seed=100)
+    assert len({row.tobytes() for row in observations}) > 25
+    for i in range(30):
+        observation, _ = SingleAgentEnv(name, 3).reset(seed=100 + i)
+        assert (observation == observations[i]).all()
+    assert len(set(envs.games.states.seed.tolist())) == 30
+
+
+# --- 8. No writable cache --------------------------------------------------------------------------------
+
+SMALL_SOLVE = """
+import os, sys
+import gymnasium as gym
+import trialea
+env = gym.make(sys.argv[1])
+env.reset(seed=1)
+env.step(env.action_space.sample())
+from importlib import import_module
+from trialea.envs.registry import GAMES
+solver = import_module(GAMES[sys.argv[2]].solver)
+solution = solver.solve(trialea.make_game(sys.argv[2], 2, **eval(sys.argv[3])))
+print(trialea.__file__, solution.residual < 1e-12, sorted(os.listdir(".")))
+"""
+
+SMALL: dict[str, dict[str, Any]] = {"no_dice": {"target": 3}}
+
+
+def installed_copy(folder: Path) -> Path:
+    """A copy of the package beside which, and in which, no cache can be made."""
+    package = folder / "trialea"
+    root = Path(trialea.__file__).resolve().parent
+    shutil.copytree(root, package, ignore=shutil.ignore_patterns("__pycache__"))
+    for part in ("agents", "configs", "envs", "evaluation", "training"):
+        source = Path(import_module(f"trialea.{part}").__file__).parent
+        shutil.copytree(source, package / part, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+    for directory in [package, *(path for path in package.rglob("*") if path.is_dir())]:
+        (directory / "__pycache__").touch()  # a file, where a folder would have to be made
+        directory.chmod(0o555)  # which root may write all the same
+    return folder
+
+
+@every_game
+def test_case_8_works_where_no_cache_can_be_written(name: str, tmp_path: Path) -> None:
+    """Case 8: package read-only, no HOME, no cache folder for numba or for tables: import, step, a small solve."""
+    home, work = tmp_path / "a_file", tmp_path / "work"
+    home.touch()
+    work.mkdir()
+    nowhere = str(home / "cache")
+    variables: dict[str, str | None] = {
+        "PYTHONPATH": str(installed_copy(tmp_path / "installed")),
+        "XDG_CACHE_HOME": nowhere,
+        "LOCALAPPDATA": nowhere,
+        **dict.fromkeys(["HOME", "NUMBA_CACHE_DIR", "TRIALEA_CACHE_DIR", "USERPROFILE"]),
+    }
+    printed = run_python(SMALL_SOLVE, GAMES[name].gym_id, name, repr(SMALL[name]), env=variables, cwd=work)
+    assert printed.split(maxsplit=1) == [str(tmp_path / "installed/trialea/__init__.py"), "True []\n"]
+
+
+NO_HOME = """
+import pwd
+def unknown(uid):
+    raise KeyError(uid)
+pwd.getpwuid = unknown  # as for the arbitrary user of a container
+"""
+
+
+@every_game
+def test_case_8_works_for_a_user_without_a_home(name: str, tmp_path: Path) -> None:
+    """Case 8: no HOME, and no entry in the system's list of users to say where it would be."""
+    unset = dict.fromkeys(["HOME", "NUMBA_CACHE_DIR", "TRIALEA_CACHE_DIR", "XDG_CACHE_HOME"])
+    code = NO_HOME + SMALL_SOLVE
+    printed = run_python(code, GAMES[name].gym_id, name, repr(SMALL[name]), env=unset, cwd=tmp_path)
+    assert printed.endswith("True []\n")

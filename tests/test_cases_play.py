@@ -1,0 +1,225 @@
+"""Inputs that broke other environments, over every game: whose reward, forced turns, elimination."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+from tests.helpers import (
+    FORCED_TURNS,
+    game_of,
+    legal_of,
+    pick,
+    play_aec,
+    player_counts,
+)
+from tests.interfaces import aec, every_game
+from trialea import IllegalActionError
+from trialea.envs.game import Game, States
+from trialea.envs.no_dice import rules
+from trialea.envs.single import SingleAgentEnv
+
+# --- 1. Whose reward -------------------------------------------------------------------------------------
+
+
+class Scripted:
+    """Throws everything again twice, then stops with the most points or the fewest (No Dice)."""
+
+    name = "scripted"
+
+    def __init__(self, game: Game, wants: Callable[[np.ndarray], Any], dawdles: bool) -> None:
+        self.game, self.wants, self.dawdles = game, wants, dawdles
+
+    def act(self, states: States) -> np.ndarray:
+        masks = self.game.masks(states)
+        actions = np.empty(len(states), np.int64)
+        for i, mask in enumerate(masks):
+            if self.dawdles and mask[rules.NUM_REROLLS - 1]:
+                actions[i] = rules.NUM_REROLLS - 1
+                continue
+            stops = [action for action in legal_of(mask) if action >= rules.NUM_REROLLS]
+            if not stops:
+                actions[i] = 0
+                continue
+            after = self.game.choose(np.repeat(states[i : i + 1], len(stops)).view(np.recarray), stops)
+            actions[i] = stops[self.wants(after.scores.sum(axis=1))]
+        return actions
+
+
+@pytest.mark.parametrize("wins", [True, False], ids=["won", "lost"])
+@pytest.mark.parametrize("players", player_counts("no_dice"))
+def test_case_1_a_scripted_game_pays_exactly_its_win_or_loss(players: int, wins: bool) -> None:
+    """Case 1: the learner wins or loses to opponents whose turns take three actions; its return is that alone."""
+    game = game_of("no_dice", players, target=200)
+    opponents = Scripted(game, np.argmax if wins else np.argmin, dawdles=True)
+    learner = Scripted(game, np.argmin if wins else np.argmax, dawdles=False)
+    for seat in range(players):
+        env = gym.make("trialea/NoDice-v0", num_players=players, opponents=opponents, seat=seat, target=200)
+        env.reset(seed=seat)
+        rewards, over = [], False
+        while not over:
+            [action] = learner.act(env.unwrapped._games.states)
+            _, reward, over, truncated, _ = env.step(action)
+            assert not truncated
+            rewards.append(reward)
+        assert rewards[:-1] == [0.0] * (len(rewards) - 1)
+        assert rewards[-1] == (1.0 if wins else pytest.approx(-1 / (players - 1)))
+        assert env.unwrapped.state.over == (wins or players == 2)  # who is out does not wait for the others
+
+
+@every_game
+@pytest.mark.parametrize("reward", ["win", "score"])
+def test_case_1_returns_are_the_learners_own(name: str, reward: str) -> None:
+    """Case 1 for every game: over random games, what the environment paid is what the final position says."""
+    paid_well, paid_badly = 0, 0
+    for players in player_counts(name):
+        env = SingleAgentEnv(name, players, reward=reward)
+        rng = np.random.default_rng(players)
+        for seed in range(15):
+            _, info = env.reset(seed=seed)
+            total, over = 0.0, False
+            while not over:
+                _, paid, over, _, info = env.step(pick(info["action_mask"], rng))
+                total += paid
+            share = float(env.state.share[env.seat])
+            expected = (share * players - 1) / (players - 1)
+            if reward == "score":
+                expected = env.game.score_scale * int(env.state.scores[env.seat])
+            assert total == pytest.approx(expected)
+            paid_well += share > 0
+            paid_badly += share == 0
+    assert paid_well > 0
+    assert paid_badly > 0
+
+
+# --- 2. Forced turn --------------------------------------------------------------------------------------
+
+
+@every_game
+def test_case_2_a_forced_turn_has_one_action_and_moves_on(name: str) -> None:
+    """Case 2: where there is no choice the mask holds one 1, and playing it moves the game on."""
+    env = aec(name, 3, **FORCED_TURNS[name])
+    forced = 0
+    for seed in range(60):
+        env.reset(seed=seed)
+        for agent in env.agent_iter():
+            observation, *_ = env.last()
+            mask = observation["action_mask"]
+            if env.terminations[agent]:
+                assert not mask.any()
+                env.step(None)
+                continue
+            assert mask.any()
+            before = env.game_state.copy()
+            env.step(legal_of(mask)[0])
+            if mask.sum() == 1:
+                forced += 1
+                assert env.game_state.decisions == before.decisions + 1
+                assert env.game_state.tobytes() != before.tobytes()
+    assert forced >= 20
+
+
+def test_case_2_no_dice_without_an_expression_adds_up_the_faces() -> None:
+    """Case 2 in No Dice: after the last throw without an expression, adding up is the one action."""
+    env = aec("no_dice", 2)
+    env.reset(seed=0)
+    env.game_state.dice = [5, 4, 4, 0, 0]  # 6 4 4 1 3: no operator
+    env.game_state.throws = 3
+    assert legal_of(env.observe("player_0")["action_mask"]) == [rules.ADD_UP]
+    assert env.game.action_name(env.game_state, rules.ADD_UP) == "add up the faces: 18"
+    env.step(rules.ADD_UP)
+    assert env.game_state.scores[0] == 18
+    assert env.agent_selection == "player_1"
+
+
+@every_game
+def test_case_2_only_finished_players_have_an_empty_mask(name: str) -> None:
+    """Case 2: an acting player's mask is never all zero, in any interface; a finished player's is."""
+    env = SingleAgentEnv(name, 3)
+    rng = np.random.default_rng(0)
+    for seed in range(30):
+        _, info = env.reset(seed=seed)
+        over = False
+        while not over:
+            assert info["action_mask"].any()
+            *_, over, _, info = env.step(pick(info["action_mask"], rng))
+        assert not info["action_mask"].any()
+        assert not env.action_masks().any()
+
+
+# --- 6. Elimination during someone else's move -----------------------------------------------------------
+
+
+def test_case_6_no_dice_turns_pass_over_those_who_are_out() -> None:
+    """Case 6: of four players seat 2 goes out in its own move, later seat 0; play goes 3, 0, 1, 3 and 1, 3."""
+    env = aec("no_dice", 4, target=500)
+    env.reset(seed=1)
+    order, rewards, nones = [], dict.fromkeys(env.possible_agents, 0.0), dict.fromkeys(env.possible_agents, 0)
+    paid_at: dict[str, int] = {}
+    lengths = {"player_2": 2, "player_0": 4}  # the turn in which each goes out
+    for agent in env.agent_iter(200):
+        observation, reward, terminated, _, _ = env.last()
+        rewards[agent] += reward
+        seat = int(agent[-1])
+        if terminated:
+            nones[agent] += 1
+            paid_at[agent] = len(order)
+            env.step(None)
+            continue
+        state = env.game_state
+        if lengths.get(agent) == state.turns[seat] + 1 or state.turns[1] == 6:
+            state.scores[seat] = 499
+        stops = [a for a in legal_of(observation["action_mask"]) if a >= rules.NUM_REROLLS]
+        worth = [int(env.game.choose(env._states, [a]).scores[0, seat]) for a in stops]
+        if not stops or (state.scores[seat] == 499 and max(worth) < 500):
+            env.step(0)  # throw on, until there is something to score
+            continue
+        order.append(seat)
+        env.step(stops[int(np.argmax(worth))] if state.scores[seat] == 499 else stops[int(np.argmin(worth))])
+    assert order[:15] == [0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 3, 0, 1, 3, 1]
+    assert order[15:] == [3, 1, 3, 1][: len(order) - 15]
+    assert nones == dict.fromkeys(env.possible_agents, 1)
+    assert rewards == pytest.approx({f"player_{s}": 1.0 if env.game_state.share[s] else -1 / 3 for s in range(4)})
+    assert paid_at["player_2"] == 7
+    assert paid_at["player_0"] == 12
+    assert not env.agents
+
+
+def test_case_6_no_dice_the_learner_who_is_out_is_done_at_once() -> None:
+    """Case 6, the single-agent view: no `None` step, and nothing is to be played once the learner is out."""
+    env = SingleAgentEnv("no_dice", 4, seat=2, target=500)
+    env.reset(seed=1)
+    env.state.scores[2] = 499
+    over = False
+    while not over:
+        _, reward, over, _, info = env.step(legal_of(env.action_masks())[-1])
+    assert reward == pytest.approx(-1 / 3)
+    assert not env.state.over
+    assert not info["action_mask"].any()
+    with pytest.raises(IllegalActionError, match="reset"):
+        env.step(0)
+    env.reset()
+    env.step(legal_of(env.action_masks())[0])
+
+
+@every_game
+def test_case_6_everybody_ends_once_and_is_paid_once(name: str) -> None:
+    """Case 6 for every game: with the most players, over random games."""
+    players = player_counts(name)[-1]
+    env = aec(name, players)
+    for seed in range(10):
+        env.reset(seed=seed)
+        rewards: dict[str, list[float]] = {agent: [] for agent in env.possible_agents}
+        nones = dict.fromkeys(env.possible_agents, 0)
+        for agent, _, reward, done, _ in play_aec(env, np.random.default_rng(seed)):
+            assert not nones[agent]
+            rewards[agent] += [reward] if reward else []
+            nones[agent] += done
+            assert done or not env.game_state.over
+        assert set(nones.values()) == {1}
+        assert max(len(payments) for payments in rewards.values()) <= 1
+        assert sum(sum(payments) for payments in rewards.values()) == pytest.approx(0)
