@@ -18,7 +18,7 @@ from tests.helpers import (
     player_counts,
 )
 from tests.interfaces import aec, every_game
-from trialea import IllegalActionError
+from trialea import NotResetError
 from trialea.envs.game import Game, States
 from trialea.envs.no_dice import rules
 from trialea.envs.single import SingleAgentEnv
@@ -200,7 +200,7 @@ def test_case_6_no_dice_the_learner_who_is_out_is_done_at_once() -> None:
     assert reward == pytest.approx(-1 / 3)
     assert not env.state.over
     assert not info["action_mask"].any()
-    with pytest.raises(IllegalActionError, match="reset"):
+    with pytest.raises(NotResetError, match="reset"):
         env.step(0)
     env.reset()
     env.step(legal_of(env.action_masks())[0])

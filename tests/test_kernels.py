@@ -87,7 +87,7 @@ def test_one_illegal_action_in_a_batch_moves_no_game(name: str) -> None:
     states = game.start(range(4))
     before = states.tobytes()
     actions = [legal_of(mask)[0] for mask in game.masks(states)]
-    with pytest.raises(IllegalActionError, match="in game 2"):
+    with pytest.raises(IllegalActionError, match="game 2: "):
         game.step(states, [*actions[:2], game.num_actions, actions[3]])
     assert states.tobytes() == before
     with pytest.raises(IllegalActionError, match="expected 4 actions"):

@@ -22,9 +22,9 @@ from tests.helpers import game_of, positions
 from trialea import GAMES, OptionError, make_agent
 from trialea.envs.game import Game, States
 
-torch = pytest.importorskip("torch")
 pytest.importorskip("sb3_contrib")
 
+import torch
 from sb3_contrib import MaskablePPO
 
 from trialea.agents.model import ModelAgent, ModelFileError, draw, snapshot

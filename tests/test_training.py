@@ -23,9 +23,9 @@ import yaml
 from tests.helpers import game_of
 from trialea import GAMES, OptionError, UnknownNameError
 
-torch = pytest.importorskip("torch")
 pytest.importorskip("sb3_contrib")
 
+import torch
 from sb3_contrib import MaskablePPO
 
 from trialea.agents.model import ModelAgent, ModelFileError
@@ -288,7 +288,7 @@ def test_a_run_that_died_before_its_first_checkpoint_begins_again(finished: Path
 
 
 def test_ctrl_c_stops_a_process_which_then_resumes_to_the_very_same_end(tmp_path: Path) -> None:
-    config = tiny(frames=80 * ROLLOUT, checkpoints=3)
+    config = tiny(frames=16 * ROLLOUT, checkpoints=3, opponents={"random": 0.5, "past": 0.5}, past_selves=1)
     # Not sorted: the order of the opponents decides who is drawn.
     (tmp_path / "long.yaml").write_text(yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False))
     command = [sys.executable, "-W", "error", "-m", "trialea", "train", "long.yaml", "--out", "stopped"]
@@ -297,7 +297,7 @@ def test_ctrl_c_stops_a_process_which_then_resumes_to_the_very_same_end(tmp_path
         if list(tmp_path.glob("stopped/metrics.jsonl")) or process.poll() is not None:
             break
         time.sleep(0.01)
-    time.sleep(0.3)
+    time.sleep(0.1)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
@@ -368,9 +368,8 @@ def hostile_checkpoint(folder: Path, member: str, payload: Payload) -> None:
     elif member == "state.npz":
         np.savez(folder / member, frames=np.array([payload], object))
     else:
-        with zipfile.ZipFile(folder / "model.zip", "a") as archive:
-            with pytest.warns(UserWarning, match="Duplicate name"):
-                archive.writestr(member, pickle.dumps(payload))
+        with zipfile.ZipFile(folder / "model.zip", "a") as archive, pytest.warns(UserWarning, match="Duplicate name"):
+            archive.writestr(member, pickle.dumps(payload))
 
 
 @pytest.mark.parametrize("member", ["past.pt", "state.npz", "policy.pth", "policy.optimizer.pth"])

@@ -326,7 +326,7 @@ def test_what_the_others_score_is_never_put_on_the_learners_account(players: int
     every, others_scored = np.arange(20), 0
     for _ in range(12):
         seats, before = env.games.seats.copy(), env.games.states.copy()
-        _, rewards, dones, infos = env.step(careful.act(env.games.states))
+        _, rewards, dones, _ = env.step(careful.act(env.games.states))
         going = ~dones
         gained = env.games.states.scores.astype(int) - before.scores
         assert np.allclose(rewards[going], gained[every, seats][going] * game.score_scale)

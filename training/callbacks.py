@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from sb3_contrib import MaskablePPO
 from stable_baselines3.common.callbacks import BaseCallback
@@ -78,6 +79,7 @@ class RunCallback(BaseCallback):
             BarColumn(),
             TextColumn("{task.fields[rate]:,.0f}/s  {task.fields[latest]}"),
             TimeRemainingColumn(),
+            console=Console(stderr=True),
             disable=not progress,
         )
         self._task = self._bar.add_task("training", total=config.frames, completed=start, rate=0.0, latest="")
@@ -135,7 +137,7 @@ class RunCallback(BaseCallback):
                 game, [agent, opponent], games=self._config.measure.games, seed=self._config.seed, worst=0
             )
             line[f"win_rate/{opponent}"] = result.win_rate[0]
-            if result.regret is not None:
+            if result.regret is not None and "regret" not in line:  # against the first opponent
                 line["regret"] = result.regret[0].per_decision
                 line["optimal_share"] = result.regret[0].optimal_share
         with (self._folder / "metrics.jsonl").open("a", encoding="utf-8") as file:

@@ -40,6 +40,7 @@ def save_checkpoint(
         return target
     folder.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(dir=folder, prefix=".writing-"))
+    temporary.chmod(0o755)  # temporary folders are private, a checkpoint is not
     save_model(model, temporary / MODEL, env.games.game, activation)
     # What the two generators will draw next: torch's samples actions, NumPy's shuffles minibatches.
     _, numpy_words, numpy_place, *_ = np.random.get_state(legacy=True)  # noqa: NPY002

@@ -117,11 +117,12 @@ def _run(config: TrainConfig, run: Path, parts: Parts, checkpoint: Path | None, 
     try:
         with stop_on_interrupt(callback):
             model.learn(config.frames - start, callback=callback, reset_num_timesteps=checkpoint is None)
+        if callback.stopped:
+            return False
+        callback.measure()
+        model.logger.dump(model.num_timesteps)
     finally:
         model.logger.close()
-    if callback.stopped:
-        return False
-    callback.measure()
     save_model(model, run / MODEL, env.games.game, config.ppo.activation)
     return True
 

@@ -185,6 +185,8 @@ def solve(
         _print_json(summary)
         return
     table = Table(show_header=False)
+    table.add_column()
+    table.add_column(overflow="fold")  # the digest is long, and of no use without its end
     for key, value in summary.items():
         table.add_row(key, _in_words(value))
     out.print(table)

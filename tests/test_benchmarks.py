@@ -1,0 +1,191 @@
+"""The benchmarks measure what they say; how fast anything is here is not asserted, but for the slow tests."""
+
+from __future__ import annotations
+
+import json
+import runpy
+import subprocess
+import sys
+from itertools import count
+from tempfile import gettempdir
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.helpers import game_of
+from trialea import GAMES, UnknownNameError
+from trialea.agents.no_dice.solver import compute
+from trialea.benchmarks import BENCHMARKS, numpy_solver, run, timing
+from trialea.envs.aec import MultiAgentEnv
+
+every_game = pytest.mark.parametrize("name", GAMES)
+
+RATIOS = {
+    "aec": "aec_vs_connect_four",
+    "batch": "batch_vs_connect_four",
+    "train": "train_vs_free_env",
+    "solver": "solver_vs_numpy",
+}
+
+
+# Which figures ---------------------------------------------------------------------------------------------------
+
+
+def test_there_is_a_benchmark_for_each_ratio() -> None:
+    assert set(BENCHMARKS) == set(RATIOS)
+
+
+def test_run_gathers_the_figures_of_those_named_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in BENCHMARKS:
+        monkeypatch.setitem(BENCHMARKS, name, lambda game, name=name: {f"{name} of {game}": 1.0})
+    told: list[str] = []
+    assert run("no_dice", ["solver", "aec"], told.append) == {
+        "game": "no_dice",
+        "aec of no_dice": 1.0,
+        "solver of no_dice": 1.0,
+    }
+    assert told == ["aec", "solver"]
+    assert list(run("no_dice")) == ["game", *(f"{name} of no_dice" for name in BENCHMARKS)]
+
+
+def test_an_unknown_benchmark_is_refused_before_any_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(BENCHMARKS, "aec", lambda game: pytest.fail("it was run"))
+    with pytest.raises(UnknownNameError, match="sleep; there are: aec, batch, train, solver"):
+        run("no_dice", ["aec", "sleep"])
+
+
+def test_python_m_trialea_benchmarks_prints_the_figures_of_all(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, ratio in RATIOS.items():
+        monkeypatch.setitem(BENCHMARKS, name, lambda game, ratio=ratio: {ratio: 2.5})
+    runpy.run_module("trialea.benchmarks", run_name="__main__")
+    assert json.loads(capsys.readouterr().out) == {"game": "no_dice", **dict.fromkeys(RATIOS.values(), 2.5)}
+
+
+# Timing ----------------------------------------------------------------------------------------------------------
+
+
+def test_compare_gives_the_median_of_the_ratios_of_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clock on which our work of 10 units takes 1, 2 and 4 seconds, and theirs of 10 units 4 seconds each time."""
+    now = 0.0
+
+    def worker(durations: list[float]) -> Any:
+        calls = count()
+
+        def work() -> int:
+            nonlocal now
+            now += durations[next(calls)]
+            return 10
+
+        return work
+
+    monkeypatch.setattr(timing.time, "perf_counter", lambda: now)
+    ours, theirs = worker([99.0, 1.0, 2.0, 4.0]), worker([99.0, 4.0, 4.0, 4.0])
+    assert timing.compare(ours, theirs, rounds=3) == (2.0, 5.0, 2.5)
+
+
+# The parts -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "options", [{"target": 6}, {"target": 9, "throws": 2}, {"target": 5, "intermediates": "natural"}]
+)
+def test_the_numpy_solver_comes_to_the_same_values(options: dict[str, Any]) -> None:
+    game = game_of("no_dice", **options)
+    values, facts = compute(game)
+    assert np.abs(numpy_solver.solve(game.options) - values).max() < 1e-12
+    assert facts["residual"] < 1e-12
+
+
+@every_game
+def test_the_loop_of_the_environments_makes_as_many_decisions_as_asked(name: str) -> None:
+    from trialea.benchmarks.envs import play
+
+    class Counting:
+        """The environment, and how many actions it was given."""
+
+        def __init__(self) -> None:
+            self.env, self.decisions = MultiAgentEnv(name), 0
+
+        def __getattr__(self, attribute: str) -> Any:
+            return getattr(self.env, attribute)
+
+        def step(self, action: Any) -> None:
+            self.decisions += action is not None
+            self.env.step(action)
+
+    env = Counting()
+    assert play(env, 300) == env.decisions == 300
+
+
+@every_game
+def test_the_batch_makes_a_decision_in_each_game_at_each_step(name: str) -> None:
+    from trialea.benchmarks.envs import BATCH, play_batch
+
+    assert play_batch(game_of(name), 3) == 3 * BATCH
+
+
+def test_connect_four_plays_in_the_same_loop() -> None:
+    pytest.importorskip("pygame")
+    from trialea.benchmarks.envs import connect_four, play
+
+    assert play(connect_four(), 60) == 60
+
+
+@every_game
+def test_the_free_environment_has_the_shapes_of_the_real_one(name: str) -> None:
+    pytest.importorskip("sb3_contrib")
+    from trialea.benchmarks.training import FreeVecEnv
+    from trialea.envs.learner import LearnerGames
+    from trialea.training.vec_env import GamesVecEnv
+
+    def made(kind: Any) -> Any:
+        games = LearnerGames(game_of(name), 4, "random", "rotate", "win")
+        games.start()
+        return kind(games)
+
+    real, free = made(GamesVecEnv), made(FreeVecEnv)
+    assert (real.observation_space, real.action_space) == (free.observation_space, free.action_space)
+    real.seed(0)
+    for ours, theirs in ((real.reset(), free.reset()), (real.action_masks(), free.action_masks())):
+        assert (ours.shape, ours.dtype) == (theirs.shape, theirs.dtype)
+    actions = real.action_masks().argmax(axis=1)
+    for ours, theirs in zip(real.step(actions), free.step(actions), strict=True):
+        assert type(ours) is type(theirs) and len(ours) == len(theirs)
+        if isinstance(ours, np.ndarray):
+            assert (ours.shape, ours.dtype) == (theirs.shape, theirs.dtype)
+    assert free.step(actions)[0] is free.reset()
+
+
+@every_game
+def test_both_sides_of_the_training_benchmark_train_the_same_number_of_frames(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("sb3_contrib")
+    from trialea.benchmarks import training
+
+    monkeypatch.setattr(training, "ENVIRONMENTS", 128)
+    games = training.LearnerGames(game_of(name), training.ENVIRONMENTS, "random", "rotate", "win")
+    games.start()
+    model = training._model(training.FreeVecEnv(games))
+    assert training._learn(model, 1) == training.ROLLOUT * training.ENVIRONMENTS == model.num_timesteps
+    assert training._learn(model, 1) == model.num_timesteps / 2
+
+
+# The whole -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["aec", "batch", "train", "solver"])
+def test_each_benchmark_prints_its_ratio_as_json(name: str) -> None:
+    if name in ("aec", "batch"):
+        pytest.importorskip("pygame")
+    command = [sys.executable, "-m", "trialea", "bench", name, "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=gettempdir())
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found.pop("game") == "no_dice"
+    assert found[RATIOS[name]] > {"aec": 1.5, "batch": 200, "train": 0.5, "solver": 3}[name]  # with much to spare
+    assert all(isinstance(value, float) and value >= 0 for value in found.values())
