@@ -372,10 +372,10 @@ def test_json_has_the_documented_keys() -> None:
     found = evaluate(SMALL, ["random", "greedy"], games=40)
     plain = found.to_json()
     assert json.loads(json.dumps(plain, allow_nan=False)) == plain
-    keys = """game players options agents games units seed duplicate confidence wins starts win_rate interval against
-    against_interval seat_win_rate seat_effect seat_effect_interval agent_seat_win_rate difference game_length points_per_turn
-    regret_note regret_per_decision regret_interval optimal_share decisions regret_by_throw regret_by_score
-    regret_by_standing worst versions"""
+    keys = """game players options agents games units seed duplicate confidence wins starts win_rate interval
+    against against_interval seat_win_rate seat_effect seat_effect_interval agent_seat_win_rate difference
+    game_length points_per_turn regret_note regret_per_decision regret_interval optimal_share decisions
+    regret_by_throw regret_by_score regret_by_standing worst versions"""
     assert set(plain) == set(keys.split())
     assert plain["agents"] == ["random", "greedy"]
     assert plain["win_rate"][0] + plain["win_rate"][1] == pytest.approx(1.0)

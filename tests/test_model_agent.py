@@ -310,7 +310,7 @@ def test_draw_never_gives_an_illegal_action() -> None:
         legal = rng.random((4000, 37)) < rng.random((4000, 1))
         legal[np.arange(4000), rng.integers(37, size=4000)] = True
         scores = torch.from_numpy(np.where(legal, rng.normal(0, spread, legal.shape), -np.inf).astype(np.float32))
-        uniforms = rng.choice([0.0, BELOW_ONE, 2.0**-53, 0.5, 1 - 2.0**-24], 4000)
+        uniforms = rng.choice([0.0, BELOW_ONE, 1.0, 2.0**-53, 0.5, 1 - 2.0**-24], 4000)
         uniforms[::2] = rng.random(2000)
         actions = draw(scores, uniforms)
         assert legal[np.arange(4000), actions].all()
@@ -318,9 +318,9 @@ def test_draw_never_gives_an_illegal_action() -> None:
 
 @pytest.mark.parametrize("legal", [[0], [5], [8], [0, 8], [2, 3, 6], list(range(9))])
 def test_draw_at_its_edges_gives_the_first_and_the_last_legal_action(legal: list[int]) -> None:
-    scores = torch.full((2, 9), -torch.inf)
+    scores = torch.full((3, 9), -torch.inf)
     scores[:, legal] = 0.3
-    assert draw(scores, np.array([0.0, BELOW_ONE])).tolist() == [legal[0], legal[-1]]
+    assert draw(scores, np.array([0.0, BELOW_ONE, 1.0])).tolist() == [legal[0], legal[-1], legal[-1]]
 
 
 def test_draw_follows_the_distribution() -> None:

@@ -150,10 +150,11 @@ def test_tensorboard_shows_win_rate_and_regret(finished: Path) -> None:
     read.Reload()
     tags = read.Tags()["scalars"]
     assert {"measure/win_rate/random", "measure/regret", "train/entropy_coefficient", "train/loss"} <= set(tags)
-    by_frames = {line["frames"]: line for line in metrics(finished)}
-    shown = read.Scalars("measure/regret")
-    assert shown[0].value == pytest.approx(by_frames[0]["regret"])
-    assert shown[-1].value == pytest.approx(by_frames[4 * ROLLOUT]["regret"])
+    for tag, key in (("measure/regret", "regret"), ("measure/win_rate/random", "win_rate/random")):
+        shown = [event.value for event in read.Scalars(tag)]
+        assert shown == pytest.approx([line[key] for line in metrics(finished)])
+    steps = [event.step for event in read.Scalars("measure/regret")]  # written with the rollout that follows
+    assert steps == [ROLLOUT, 5 * ROLLOUT, 8 * ROLLOUT]
 
 
 def test_the_model_is_an_agent_and_stock_maskable_ppo_loads_it(finished: Path) -> None:
@@ -186,6 +187,24 @@ def test_another_seed_gives_another_run(finished: Path, tmp_path: Path) -> None:
     assert run(tiny(seed=4), tmp_path / "other")
     assert not same_weights(tmp_path / "other" / "model.zip", finished / "model.zip")
     assert timeless(tmp_path / "other") != timeless(finished)
+
+
+def test_stages_set_reward_and_horizon_and_the_entropy_falls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[str, str]] = []
+    entropy: list[float] = []
+    on_step = RunCallback._on_step
+
+    def step(self: RunCallback) -> bool:
+        seen.append((self._env.games.reward, self._env.horizon))
+        entropy.append(self.model.ent_coef)
+        return on_step(self)
+
+    monkeypatch.setattr(RunCallback, "_on_step", step)
+    assert run(tiny(), tmp_path / "run")
+    assert seen == [("score", "turn")] * 64 + [("win", "game")] * 64
+    ramp = tiny().ppo.entropy
+    assert entropy[0] == ramp.start > entropy[64] == pytest.approx((ramp.start + ramp.end) / 2)
+    assert entropy == sorted(entropy, reverse=True)
 
 
 @every_game
