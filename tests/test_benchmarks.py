@@ -128,7 +128,6 @@ def test_the_batch_makes_a_decision_in_each_game_at_each_step(name: str) -> None
 
 
 def test_connect_four_plays_in_the_same_loop() -> None:
-    pytest.importorskip("pygame")
     from trialea.benchmarks.envs import connect_four, play
 
     assert play(connect_four(), 60) == 60
@@ -136,7 +135,6 @@ def test_connect_four_plays_in_the_same_loop() -> None:
 
 @every_game
 def test_the_free_environment_has_the_shapes_of_the_real_one(name: str) -> None:
-    pytest.importorskip("sb3_contrib")
     from trialea.benchmarks.training import FreeVecEnv
     from trialea.envs.learner import LearnerGames
     from trialea.training.vec_env import GamesVecEnv
@@ -163,7 +161,6 @@ def test_the_free_environment_has_the_shapes_of_the_real_one(name: str) -> None:
 def test_both_sides_of_the_training_benchmark_train_the_same_number_of_frames(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("sb3_contrib")
     from trialea.benchmarks import training
 
     monkeypatch.setattr(training, "ENVIRONMENTS", 128)
@@ -180,8 +177,6 @@ def test_both_sides_of_the_training_benchmark_train_the_same_number_of_frames(
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["aec", "batch", "train", "solver"])
 def test_each_benchmark_prints_its_ratio_as_json(name: str) -> None:
-    if name in ("aec", "batch"):
-        pytest.importorskip("pygame")
     command = [sys.executable, "-m", "trialea", "bench", name, "--json"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=gettempdir())
     assert done.returncode == 0, done.stderr

@@ -357,9 +357,6 @@ def tiny_config(name: str, folder: Path) -> Path:
 def test_train_evaluate_and_report_from_end_to_end(
     name: str, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("sb3_contrib")
-    pytest.importorskip("matplotlib")
-    pytest.importorskip("jinja2")
     monkeypatch.chdir(tmp_path)
     tiny_config(name, tmp_path)
     trained = cli("train", "tiny.yaml", "--set", "seed=4", "--set", "ppo.n_steps=32")
@@ -389,7 +386,6 @@ def test_train_evaluate_and_report_from_end_to_end(
 def test_a_stopped_training_says_how_to_go_on_in_one_line_to_copy(
     name: str, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("sb3_contrib")
     from trialea.training.callbacks import RunCallback
 
     folder = tmp_path / ("a folder with quite a long name" * 4).replace(" ", "-")
@@ -404,8 +400,6 @@ def test_a_stopped_training_says_how_to_go_on_in_one_line_to_copy(
 
 @every_game
 def test_a_report_that_cannot_be_written_is_an_error_of_one_line(name: str, cli: Cli) -> None:
-    pytest.importorskip("matplotlib")
-    pytest.importorskip("jinja2")
     done = cli("evaluate", name, "random", "greedy", "--games", 4, *QUICK[name], "--report", "/dev/null/x.html")
     assert done.code == 2
     assert done.err.startswith("trialea: ") and done.err.count("\n") == 1

@@ -17,9 +17,6 @@ from trialea.envs.errors import MissingExtraError, OptionError
 from trialea.envs.game import Game
 from trialea.evaluation import Evaluation, evaluate, report, write_report
 
-pytest.importorskip("jinja2")
-pytest.importorskip("matplotlib")
-
 GAME = Game("no_dice", 2, target=8)
 
 

@@ -16,18 +16,14 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+import torch
+from sb3_contrib import MaskablePPO
 from scipy.stats import chisquare
 
 from tests.helpers import game_of, positions
 from trialea import GAMES, OptionError, make_agent
-from trialea.envs.game import Game, States
-
-pytest.importorskip("sb3_contrib")
-
-import torch
-from sb3_contrib import MaskablePPO
-
 from trialea.agents.model import ModelAgent, ModelFileError, draw, snapshot
+from trialea.envs.game import Game, States
 from trialea.training.checkpoint import save_model
 from trialea.training.past import PastSelves
 

@@ -61,7 +61,6 @@ def test_texts_of_different_positions_differ(name: str, count: int) -> None:
 
 @pytest.mark.parametrize(("name", "count"), CASES)
 def test_pictures_keep_their_size_and_leave_the_state_alone(name: str, count: int) -> None:
-    pytest.importorskip("PIL")
     game = trialea.make_game(name, count)
     shapes, seen = set(), set()
     shown = positions(game, most=6)
@@ -113,7 +112,6 @@ def test_no_dice_text_in_full() -> None:
 
 def test_no_dice_picture_marks_the_operators_apart() -> None:
     """The signs are drawn, not taken from a font: each must look different."""
-    pytest.importorskip("PIL")
     game = trialea.make_game("no_dice")
     states = game.start([0])
     pictures = set()

@@ -12,22 +12,19 @@ import subprocess
 import sys
 import time
 import zipfile
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 import yaml
+from sb3_contrib import MaskablePPO
 
 from tests.helpers import game_of
 from trialea import GAMES, OptionError, UnknownNameError
-
-pytest.importorskip("sb3_contrib")
-
-import torch
-from sb3_contrib import MaskablePPO
-
 from trialea.agents.model import ModelAgent, ModelFileError
 from trialea.evaluation import evaluate
 from trialea.training.callbacks import Every, RunCallback
@@ -145,7 +142,7 @@ def test_the_folder_holds_checkpoints_and_a_model_and_no_litter(finished: Path) 
 
 
 def test_tensorboard_shows_win_rate_and_regret(finished: Path) -> None:
-    events = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    events = import_module("tensorboard.backend.event_processing.event_accumulator")
     read = events.EventAccumulator(str(finished / "tensorboard"))
     read.Reload()
     tags = read.Tags()["scalars"]

@@ -9,6 +9,11 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
+from sb3_contrib import MaskablePPO
+from sb3_contrib.common.maskable.evaluation import evaluate_policy
+from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_supported
+from stable_baselines3.common.monitor import Monitor
+from stable_baselines3.common.vec_env import VecMonitor, VecNormalize
 
 from tests.helpers import TABLES, game_of, opponents_of
 from trialea import GAMES, IllegalActionError
@@ -18,15 +23,6 @@ from trialea.envs.game import Game, States
 from trialea.envs.learner import LearnerGames
 from trialea.envs.no_dice.game import outcome_of
 from trialea.envs.no_dice.rules import NUM_REROLLS
-
-pytest.importorskip("sb3_contrib")
-
-from sb3_contrib import MaskablePPO
-from sb3_contrib.common.maskable.evaluation import evaluate_policy
-from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_supported
-from stable_baselines3.common.monitor import Monitor
-from stable_baselines3.common.vec_env import VecMonitor, VecNormalize
-
 from trialea.training.vec_env import GamesVecEnv
 
 COUNT = 5
