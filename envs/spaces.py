@@ -57,5 +57,6 @@ class LegalMultiDiscrete(spaces.MultiDiscrete):
 
 def _plain_multi_discrete(nvec: NDArray[np.int64], generator: np.random.Generator | None) -> spaces.MultiDiscrete:
     space = spaces.MultiDiscrete(nvec)
-    space._np_random = generator
+    if generator is not None:
+        space._np_random = generator
     return space
