@@ -130,5 +130,6 @@ def _run(config: TrainConfig, run: Path, parts: Parts, checkpoint: Path | None, 
 def _forget_after(metrics: Path, frames: int) -> None:
     """Drop the measurements that are made again: all after the checkpoint that a run goes on from, and the first."""
     if metrics.exists():
-        kept = [line for line in metrics.read_text().splitlines() if json.loads(line)["frames"] <= frames > 0]
+        *lines, _unfinished = metrics.read_text(encoding="utf-8").split("\n")
+        kept = [line for line in lines if json.loads(line)["frames"] <= frames > 0]
         metrics.write_text("".join(line + "\n" for line in kept))

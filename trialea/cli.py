@@ -265,14 +265,14 @@ def evaluate(
     described = Game(game, players, **options)
     with _progress("playing", not as_json) as progress:
         result = run(described, agents, num_games, seed, duplicate, regret, worst, progress=progress)
-    if report:
-        runs = [Path(agent) for agent in agents if Path(agent).is_dir()]
-        write_report([result], report, run_folder=runs[0] if runs else None)
-        _tell(f"The report: {report}")
     if as_json:
         _print_json(result.to_json())
     else:
         _show_evaluation(result.to_json())
+    if report:  # last, so that a file that cannot be written loses no result
+        runs = [Path(agent) for agent in agents if Path(agent).is_dir()]
+        write_report([result], report, run_folder=runs[0] if runs else None)
+        _tell(f"The report: {report}")
 
 
 def _show_evaluation(found: dict[str, Any]) -> None:
