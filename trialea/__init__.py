@@ -6,6 +6,7 @@ and the rest are loaded when something that needs them is first used.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from trialea.envs.errors import (
@@ -40,6 +41,13 @@ __all__ = [
     "solve",
 ]
 
+_LAZY = {
+    "Agent": "trialea.envs.agent",
+    "Game": "trialea.envs.game",
+    "make_agent": "trialea.envs.agent",
+    "solve": "trialea.agents",
+}
+
 register_all()
 
 
@@ -56,16 +64,6 @@ def make_game(name: str, num_players: int = 2, **options: Any) -> Game:
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("Agent", "make_agent"):
-        from trialea.envs import agent
-
-        return getattr(agent, name)
-    if name == "solve":
-        from trialea.agents import solve
-
-        return solve
-    if name == "Game":
-        from trialea.envs.game import Game
-
-        return Game
+    if name in _LAZY:
+        return getattr(import_module(_LAZY[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
