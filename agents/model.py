@@ -24,6 +24,7 @@ from trialea.envs.game import Game, States
 try:
     import torch
     from torch import nn
+    from torch.nn.utils import skip_init
 except ImportError as error:
     raise missing_extra("torch", "train", "a trained model") from error
 
@@ -188,7 +189,7 @@ def network_from(weights: dict[str, torch.Tensor], activation: str) -> nn.Sequen
         if f"{name}.weight" not in weights:
             raise ModelFileError(f"the policy has no layer {name}")
         weight, bias = weights[f"{name}.weight"], weights[f"{name}.bias"]
-        layer = nn.Linear(weight.shape[1], weight.shape[0])
+        layer = skip_init(nn.Linear, weight.shape[1], weight.shape[0])  # takes nothing from the global generator
         layer.load_state_dict({"weight": weight, "bias": bias})
         layers += [layer, ACTIVATIONS[activation]()]
     return nn.Sequential(*layers[:-1]).requires_grad_(False)

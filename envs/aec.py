@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pettingzoo import AECEnv
 
 from trialea.envs.dice import FOR_GAME_SEED, derive_many
-from trialea.envs.errors import IllegalActionError, NotResetError, OptionError
+from trialea.envs.errors import IllegalActionError, NotResetError, whole_number
 from trialea.envs.game import Game
 from trialea.envs.jit import plain
 from trialea.envs.learner import check_seed, first_player_of
@@ -62,8 +62,8 @@ class MultiAgentEnv(AECEnv[str, Observation, int | None]):
         **options: Any,
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        if max_cycles is not None and max_cycles < 1:
-            raise OptionError(f"max_cycles must be at least 1 or None, not {max_cycles!r}")
+        if max_cycles is not None:
+            max_cycles = whole_number("max_cycles", max_cycles, 1, 10**9)
         self.game = Game(game, num_players, **options)
         self.metadata = {
             "name": f"{game}_v0",

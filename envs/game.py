@@ -190,12 +190,16 @@ class Game:
         Raises:
             IllegalActionError: an action is not legal where it is played; no game has moved.
         """
+        self._check_states(states)
         if index is None:
             index = np.arange(len(states))
+        elif len(index) and not (index.min() >= 0 and index.max() < len(states)):
+            raise OptionError(f"index must pick from {len(states)} games, not {index.min()} to {index.max()}")
         chosen = self.as_actions(actions, len(index))
         self.check_legal(states, chosen, index)
         if rewards is None:
             rewards = np.zeros((len(states), self.num_players))
+        self._check_shape("rewards", rewards, (len(states), self.num_players))
         self.loops.advance(states, index, chosen, self.tables, True, self.scale_of(reward), rewards)
         return rewards
 
@@ -224,6 +228,9 @@ class Game:
         Returns:
             How many games ended.
         """
+        self._check_states(states)
+        self._check_shape("observations", observations, (len(states), self.observation_size))
+        self._check_shape("masks", masks, (len(states), self.num_actions))
         return int(
             self.loops.play_randomly(
                 states, self._blank, steps, np.uint64(agent_seed), self.tables, observations, masks
@@ -261,14 +268,36 @@ class Game:
     def observe(self, states: States, seats: NDArray[np.int64] | None = None) -> NDArray[np.float32]:
         """The (B, D) observations of `seats` (B,), by default of the players to move."""
         out = np.empty((len(states), self.observation_size), np.float32)
-        self.loops.observe(states, self.movers(states) if seats is None else seats, self.tables, out)
+        self.loops.observe(states, self._checked_seats(states, seats), self.tables, out)
         return out
 
     def masks(self, states: States, seats: NDArray[np.int64] | None = None) -> NDArray[np.int8]:
         """The (B, A) legal actions of `seats` (B,), by default of the players to move; zeros for the others."""
         out = np.empty((len(states), self.num_actions), np.int8)
-        self.loops.masks(states, self.movers(states) if seats is None else seats, self.tables, out)
+        self.loops.masks(states, self._checked_seats(states, seats), self.tables, out)
         return out
+
+    def _check_states(self, states: States) -> None:
+        """Refuse what the compiled loops, which check nothing, must not be given."""
+        if states.dtype != self.state_dtype or states.ndim != 1:
+            raise OptionError(f"states must be a row of {self.name} states, as `start` makes them")
+        if (states.num_players != self.num_players).any():
+            raise OptionError(f"states of {int(states.num_players.max())} players were given to {self!r}")
+
+    @staticmethod
+    def _check_shape(name: str, array: NDArray[Any], shape: tuple[int, ...]) -> None:
+        if array.shape != shape:
+            raise OptionError(f"{name} must have shape {shape}, not {array.shape}")
+
+    def _checked_seats(self, states: States, seats: NDArray[np.int64] | None) -> NDArray[np.int64]:
+        """The seats to look from, by default those to move, one for each state and each at the table."""
+        self._check_states(states)
+        if seats is None:
+            return self.movers(states)
+        self._check_shape("seats", seats, (len(states),))
+        if len(seats) and not (seats.min() >= 0 and seats.max() < self.num_players):
+            raise OptionError(f"seats must be from 0 to {self.num_players - 1}")
+        return seats
 
     @staticmethod
     def movers(states: States) -> NDArray[np.int64]:

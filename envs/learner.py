@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from trialea.envs.agent import AgentLike, Opponents
 from trialea.envs.dice import FOR_GAME_SEED, FOR_SEAT, derive_many
-from trialea.envs.errors import NotResetError, whole_number
+from trialea.envs.errors import IllegalActionError, NotResetError, whole_number
 from trialea.envs.game import Game
 
 _STATE = ("states", "seats", "agent_of", "returns", "_bases", "_episodes")  # what changes as games are played
@@ -68,7 +68,7 @@ class LearnerGames:
         self.seats = np.zeros(num_games, np.int64)
         self.agent_of = np.zeros((num_games, game.num_players), np.int64)
         self.returns = np.zeros((num_games, game.num_players))
-        self._bases = np.zeros(num_games, np.uint64)
+        self._bases = np.random.SeedSequence().generate_state(num_games, np.uint64)  # until `seed` gives others
         self._episodes = np.zeros(num_games, np.int64)
         self._every = np.arange(num_games)
         self._waiting = np.zeros(num_games, np.int64)
@@ -126,6 +126,8 @@ class LearnerGames:
             NotResetError: a game has ended for its learner; no game has moved.
         """
         picked = self._every if index is None else index
+        if (self.states.mover[picked] != self.seats[picked])[self.states.over[picked] == 0].any():
+            raise NotResetError("a game broke off in another player's turn: call reset() before the next step()")
         if (self.states.finished[picked, self.seats[picked]] != 0).any():
             raise NotResetError("the game has ended for the learner: call reset() before the next step()")
         before = self.returns[self._every, self.seats]
@@ -162,7 +164,10 @@ class LearnerGames:
                 mine = index[agents == number] if len(self.opponents.agents) > 1 else index
                 if len(mine):
                     actions = agent.act(self.states[mine].view(np.recarray))
-                    game.step(self.states, actions, mine, self.returns, self.reward)
+                    try:
+                        game.step(self.states, actions, mine, self.returns, self.reward)
+                    except IllegalActionError as error:
+                        raise IllegalActionError(f"opponent {agent.name!r}: {error}") from error
 
     def own_turns(self) -> NDArray[np.int32]:
         """How many turns the learner has completed in each game, (B,)."""

@@ -12,7 +12,7 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from trialea.envs.agent import AgentLike
-from trialea.envs.errors import NotResetError, OptionError
+from trialea.envs.errors import NotResetError, OptionError, whole_number
 from trialea.envs.game import Game
 from trialea.envs.learner import LearnerGames, Seat, first_player_of
 from trialea.envs.spaces import LegalMultiDiscrete, observation_box
@@ -55,8 +55,7 @@ class BatchedEnv(VectorEnv[Array, Array, Array]):
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         **options: Any,
     ) -> None:
-        if num_envs < 1:
-            raise OptionError(f"num_envs must be at least 1, not {num_envs!r}")
+        num_envs = whole_number("num_envs", num_envs, 1, 2**31 - 1)
         if render_mode not in (None, "ansi"):
             raise OptionError(f"the batched environment renders as 'ansi' or not at all, not as {render_mode!r}")
         self.game = Game(game, num_players, **options)

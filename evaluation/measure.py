@@ -12,7 +12,7 @@ import numpy as np
 
 from trialea.envs.agent import AgentLike, make_agent
 from trialea.envs.dice import FOR_AGENT, derive_many
-from trialea.envs.errors import OptionError
+from trialea.envs.errors import OptionError, whole_number
 from trialea.envs.game import Game
 from trialea.envs.learner import check_seed
 from trialea.evaluation.intervals import (
@@ -147,6 +147,8 @@ def evaluate(
     """
     check_confidence(confidence)
     seed = check_seed(seed)
+    worst = whole_number("worst", worst, 0, 1000)
+    games = whole_number("games", games, 1, 10**9)
     if isinstance(game, str):
         game = Game(game, 2)
     if "human" in agents:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveInt, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveInt, StrictInt, ValidationError
 
 from trialea.envs.errors import OptionError
 from trialea.envs.game import Game
@@ -98,7 +98,7 @@ class TrainConfig(_Strict):
     seed: int = Field(default=0, ge=0, lt=2**31)
     threads: PositiveInt = 2
     frames: PositiveInt
-    seat: int | Literal["random", "rotate"] = "rotate"
+    seat: StrictInt | Literal["random", "rotate"] = "rotate"
     opponents: dict[str, NonNegativeFloat] = {"past": 1.0}
     past_selves: PositiveInt = 8
     snapshots: PositiveInt = 20
@@ -112,6 +112,14 @@ class TrainConfig(_Strict):
         ends = [stage.until for stage in self.stages]
         if not ends or ends != sorted(set(ends)) or ends[-1] != 1.0:
             raise ValueError(f"stages must end at rising shares of the run, the last at 1, not at {ends}")
+        if "human" in (*self.opponents, *self.measure.opponents):
+            raise ValueError("a person cannot be an opponent in training: play with `trialea play`")
+        rollout = self.ppo.environments * self.ppo.n_steps
+        if rollout % self.ppo.batch_size == 1 or min(rollout, self.ppo.batch_size) == 1:
+            raise ValueError(
+                f"a rollout of {rollout} decisions in minibatches of {self.ppo.batch_size} leaves one with a single"
+                " decision, over which advantages cannot be normalised: change ppo.batch_size"
+            )
 
     def make_game(self) -> Game:
         """The game to be played."""

@@ -11,10 +11,10 @@ from trialea.envs.game import Game, States
 
 
 class PastSelves:
-    """An agent that plays each game as one of the learner's snapshots, drawn from the game's seed.
+    """An agent that plays each game as one of the learner's snapshots, picked by the game's seed.
 
-    It samples from the snapshots' policies. The slots are filled from the first snapshot on, and each later one takes
-    the place of the oldest.
+    It samples from the snapshots' policies. The pool grows up to its slots, and then each new snapshot drives the
+    oldest out; a game that is under way when the pool changes may go on with another of them.
 
     Args:
         game: what is played.

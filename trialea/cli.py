@@ -261,6 +261,8 @@ def evaluate(
     from trialea.evaluation import evaluate as run
     from trialea.evaluation import write_report
 
+    if Path(report).is_dir() and report:
+        raise OptionError(f"--report names the file to write, and {report} is a folder")
     agents, options = _split(words, game)
     described = Game(game, players, **options)
     with _progress("playing", not as_json) as progress:

@@ -163,6 +163,8 @@ class Solution:
 
     def action_values(self, states: States) -> NDArray[np.float64]:
         """The mover's probability of winning after each action, (B, A), both playing on best; NaN where illegal."""
+        if (states.num_players != 2).any() or states.scores[:, :2].max(initial=0) >= len(self.values):
+            raise OptionError(f"the solution is of two players' totals below {len(self.values)}")
         out = np.empty((len(states), NUM_ACTIONS))
         every = np.arange(len(states))
         movers = states.scores[every, states.mover]
