@@ -189,7 +189,8 @@ def network_from(weights: dict[str, torch.Tensor], activation: str) -> nn.Sequen
         if f"{name}.weight" not in weights:
             raise ModelFileError(f"the policy has no layer {name}")
         weight, bias = weights[f"{name}.weight"], weights[f"{name}.bias"]
-        layer = skip_init(nn.Linear, weight.shape[1], weight.shape[0])  # takes nothing from the global generator
+        # Without initial weights, which would be drawn from torch's global generator.
+        layer = skip_init(nn.Linear, weight.shape[1], weight.shape[0])  # type: ignore[no-untyped-call]
         layer.load_state_dict({"weight": weight, "bias": bias})
         layers += [layer, ACTIVATIONS[activation]()]
     return nn.Sequential(*layers[:-1]).requires_grad_(False)

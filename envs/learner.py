@@ -68,7 +68,8 @@ class LearnerGames:
         self.seats = np.zeros(num_games, np.int64)
         self.agent_of = np.zeros((num_games, game.num_players), np.int64)
         self.returns = np.zeros((num_games, game.num_players))
-        self._bases = np.random.SeedSequence().generate_state(num_games, np.uint64)  # until `seed` gives others
+        fresh = np.random.SeedSequence().generate_state(num_games, np.uint64)
+        self._bases: NDArray[np.uint64] = fresh.astype(np.uint64)  # until `seed` gives others
         self._episodes = np.zeros(num_games, np.int64)
         self._every = np.arange(num_games)
         self._waiting = np.zeros(num_games, np.int64)
