@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 
 from tests.helpers import (
+    game_of,
     legal_of,
 )
 from tests.interfaces import INTERFACES, aec, every_game, every_interface
 from trialea import IllegalActionError, NotResetError, OptionError
+from trialea.envs.game import Game, States
+from trialea.envs.single import SingleAgentEnv
 
 # --- 12. Illegal action ----------------------------------------------------------------------------------
 
@@ -122,3 +125,44 @@ def test_case_15_other_things_are_refused(name: str, interface: str) -> None:
         with pytest.raises(IllegalActionError):
             face.step(wrong)
         assert face.state().tobytes() == before
+
+
+# --- Beside the cases: what the compiled loops must not be given ----------------------------------------------------
+
+
+@every_game
+def test_wrong_shapes_seats_and_games_never_reach_the_compiled_loops(name: str) -> None:
+    low = game_of(name)
+    states = low.start(range(4))
+    more = Game(name, low.num_players + 1)
+    for wrong in (
+        lambda: low.observe(states, np.zeros(2, np.int64)),
+        lambda: low.masks(states, np.full(4, low.num_players)),
+        lambda: more.observe(states),
+        lambda: low.step(states, [0], index=np.array([99])),
+        lambda: low.step(states, [0], index=np.array([-1])),
+        lambda: low.play_randomly(states, 1, 0, np.zeros((1, 3), np.float32), np.zeros((1, 3), np.int8)),
+    ):
+        before = states.tobytes()
+        with pytest.raises(OptionError):
+            wrong()
+        assert states.tobytes() == before
+
+
+@every_game
+def test_an_opponents_illegal_action_is_named_and_needs_a_reset(name: str) -> None:
+    class Cheat:
+        name = "cheat"
+
+        def act(self, states: States) -> np.ndarray:
+            return np.full(len(states), -1)
+
+    env = SingleAgentEnv(name, opponents=Cheat(), seat=0)
+    env.reset(seed=0)
+    with pytest.raises(IllegalActionError, match="opponent 'cheat'"):
+        while True:
+            env.step(legal_of(env.action_masks())[-1])
+    with pytest.raises(NotResetError, match="reset"):
+        env.step(0)
+    env.reset(seed=0)
+    assert env.action_masks().any()

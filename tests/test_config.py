@@ -229,3 +229,17 @@ def test_stage_at_says_which_part_of_the_run_it_is() -> None:
 def test_a_ramp_goes_straight_and_stays_at_its_ends() -> None:
     ramp = Ramp(start=4.0, end=2.0)
     assert [ramp.at(done) for done in (-1.0, 0.0, 0.25, 1.0, 1.5)] == [4.0, 4.0, 3.5, 2.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        (["ppo.environments=13", "ppo.n_steps=5", "ppo.batch_size=64"], "single decision"),
+        (["opponents={human: 1.0}"], "person"),
+        (["measure.opponents=[human]"], "person"),
+        (["seat=true"], "seat"),
+    ],
+)
+def test_what_could_not_be_trained_is_refused(changes: list[str], named: str) -> None:
+    with pytest.raises(OptionError, match=named):
+        load_config("configs/demo.yaml", changes)

@@ -7,6 +7,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+import torch
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 from sb3_contrib import MaskablePPO
@@ -18,6 +19,7 @@ from stable_baselines3.common.vec_env import VecMonitor, VecNormalize
 from tests.helpers import TABLES, game_of, opponents_of
 from trialea import GAMES, IllegalActionError
 from trialea.agents import named_agent
+from trialea.agents.model import network_from
 from trialea.envs.agent import Agent
 from trialea.envs.game import Game, States
 from trialea.envs.learner import LearnerGames
@@ -328,3 +330,15 @@ def test_what_the_others_score_is_never_put_on_the_learners_account(players: int
         assert np.allclose(rewards[going], gained[every, seats][going] * game.score_scale)
         others_scored += int((gained.sum(axis=1) - gained[every, seats])[going].sum())
     assert others_scored > 1000
+
+
+def test_unseeded_games_differ_and_loading_a_network_draws_nothing() -> None:
+    env = GamesVecEnv(LearnerGames(Game("no_dice", 2), 8, "greedy", "rotate", "win"))
+    observations = env.reset()
+    assert not (observations == observations[0]).all()
+    torch.manual_seed(0)
+    weights = {"action_net.weight": torch.zeros(3, 2), "action_net.bias": torch.zeros(3)}
+    network_from(weights, "tanh")
+    drawn = torch.rand(1)
+    torch.manual_seed(0)
+    assert drawn == torch.rand(1)
