@@ -141,7 +141,7 @@ def test_a_reader_that_has_read_enough_is_no_error() -> None:
         ("evaluate chess random random", "'chess'"),
         ("evaluate no_dice random nobody", "no agent 'nobody'"),
         ("evaluate no_dice random", "agents"),
-        ("evaluate no_dice random greedy --games 0", "games must be a whole number from 1, not 0"),
+        ("evaluate no_dice random greedy --games 0", "games must be a whole number from 1 to"),
         ("evaluate no_dice random greedy --seed -1", "not -1"),
         ("evaluate no_dice random greedy --goal 20", "--goal"),
         ("evaluate no_dice random greedy --target x", "--target takes a whole number"),
