@@ -163,27 +163,28 @@ class Solution:
 
     def action_values(self, states: States) -> NDArray[np.float64]:
         """The mover's probability of winning after each action, (B, A), both playing on best; NaN where illegal."""
-        if (states.num_players != 2).any() or states.scores[:, :2].max(initial=0) >= len(self.values):
-            raise OptionError(f"the solution is of two players' totals below {len(self.values)}")
+        movers, others = self._totals(states)
         out = np.empty((len(states), NUM_ACTIONS))
-        every = np.arange(len(states))
-        movers = states.scores[every, states.mover]
-        others = states.scores[every, 1 - states.mover]
         order = np.lexsort((others, movers))
         fill_position_values(self.values, states, order, self._throws, self._turn, out)
         return out
 
     def best_actions(self, states: States) -> NDArray[np.int64]:
         """The optimal action (B,) in each of the states; see `trialea.agents.no_dice.turn.pick` for ties."""
-        every = np.arange(len(states))
-        movers = states.scores[every, states.mover]
-        others = states.scores[every, 1 - states.mover]
+        movers, others = self._totals(states)
         self._prepare(movers, others)
         actions = np.empty(len(states), np.int64)
         look_up(states, self._policies, self._place[movers, others], self._turn, self._throws, actions)
         return actions
 
-    def _prepare(self, movers: NDArray[np.int64], others: NDArray[np.int64]) -> None:
+    def _totals(self, states: States) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """The totals (B,) of the players to move and of the others, which must be among those solved."""
+        if (states.num_players != 2).any() or states.scores[:, :2].max(initial=0) >= len(self.values):
+            raise OptionError(f"the solution is of two players' totals below {len(self.values)}")
+        every = np.arange(len(states))
+        return states.scores[every, states.mover], states.scores[every, 1 - states.mover]
+
+    def _prepare(self, movers: NDArray[np.int32], others: NDArray[np.int32]) -> None:
         """Work out the policies for pairs of totals that are needed and not there yet."""
         missing = self._place[movers, others] < 0
         if not missing.any():
