@@ -6,14 +6,17 @@ calls, and keeps the machine code on disk where a directory can be written; with
 Entry points may be closures over a *module* of kernels (see `trialea.envs.loops`): numba keys its cache by a
 pickle of the closure, and a module pickles as its name, so such a closure is found again by the next process,
 where a closure over compiled functions never is. What numba does not see is that a kernel in another file
-changed, so the cache key also holds a digest of every source file of this package that defines kernels.
+changed, so the cache key also holds a digest of the sources of all modules that the function's module imports.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable
 from functools import cache
+from importlib.util import find_spec
+from inspect import ismodule
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -24,22 +27,49 @@ from numba.core.caching import FunctionCache
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+_IMPORT = re.compile(r"^\s*from (trialea[\w.]*) import (\([^)]*\)|[^\n]*)", re.MULTILINE)
+
+
 @cache
-def _source_digest() -> str:
-    """A digest of the sources that machine code may come from: the environments and the agents."""
-    here = Path(__file__).parent
+def _source_of(module: str) -> bytes | None:
+    """The source of one of the package's modules; None if there is no module of that name."""
+    try:
+        spec = find_spec(module)
+    except ModuleNotFoundError:
+        return None
+    return None if spec is None or spec.origin is None else Path(spec.origin).read_bytes()
+
+
+@cache
+def _sources_of(module: str) -> frozenset[str]:
+    """The modules of this package whose source a module's compiled code may come from: itself and what it imports."""
+    found: set[str] = set()
+    waiting = [module]
+    while waiting:
+        name = waiting.pop()
+        source = _source_of(name)
+        if name in found or source is None:
+            continue
+        found.add(name)
+        for package, names in _IMPORT.findall(source.decode()):
+            waiting += [package, *(f"{package}.{part.strip('() ')}" for part in names.replace("\n", "").split(","))]
+    return frozenset(found)
+
+
+def _source_digest(function: Callable[..., Any]) -> str:
+    """A digest of the sources that the function's machine code may come from."""
+    modules = [cell.cell_contents.__name__ for cell in function.__closure__ or () if ismodule(cell.cell_contents)]
     digest = hashlib.sha256()
-    for folder in (here, here.parent / "agents"):
-        for path in sorted(folder.rglob("*.py")):
-            digest.update(path.read_bytes())
+    for module in sorted(set().union(*map(_sources_of, [function.__module__, *modules]))):
+        digest.update(_source_of(module) or b"")
     return digest.hexdigest()
 
 
 class _SourceKeyedCache(FunctionCache):  # type: ignore[misc]
-    """numba's on-disk cache, missed as soon as any kernel's source has changed."""
+    """numba's on-disk cache, missed as soon as the source of a kernel that the function may call has changed."""
 
     def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
-        return (*super()._index_key(sig, codegen), _source_digest())
+        return (*super()._index_key(sig, codegen), _source_digest(self._py_func))
 
 
 def kernel(function: F) -> F:
