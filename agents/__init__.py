@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -13,20 +14,31 @@ from trialea.envs.game import Game
 from trialea.envs.registry import entry_of
 
 
-def solve(game: Game, progress: Callable[[float], None] | None = None) -> Any:
+def solve(game: Game, progress: Callable[[float], None] | None = None, **settings: Any) -> Any:
     """The exact solution of `game`, from the cache on disk or computed; each game's page says what it offers.
 
     Args:
         game: the game with its players and options.
         progress: called with the share of the work done, from 0 to 1.
+        **settings: what the game's solver can be asked for besides, see `solver_settings`.
 
     Raises:
-        OptionError: the game has no solution for these options or so many players.
+        OptionError: the game has no solution for these options or so many players, or its solver no such setting.
     """
-    solver = entry_of(game.name).solver
+    known = solver_settings(game.name)
+    unknown = sorted(set(settings) - set(known))
+    if unknown:
+        raise OptionError(f"the solver of {game.name} has no setting {', '.join(unknown)}; it has: {', '.join(known)}")
+    return import_module(entry_of(game.name).solver).solve(game, progress, **settings)
+
+
+def solver_settings(name: str) -> Mapping[str, Any]:
+    """The settings of the solver of the game called `name`, with their defaults; empty where it has none."""
+    solver = entry_of(name).solver
     if not solver:
-        raise OptionError(f"{game.name} has no exact solution")
-    return import_module(solver).solve(game, progress)
+        raise OptionError(f"{name} has no exact solution")
+    parameters = inspect.signature(import_module(solver).solve).parameters
+    return {key: parameter.default for key, parameter in list(parameters.items())[2:]}
 
 
 def named_agent(name: str, game: Game, seed: int = 0) -> Agent:

@@ -57,7 +57,7 @@ def _learn(model: MaskablePPO, rollouts: int) -> int:
 
 def train_vs_free_env(game: str) -> dict[str, float]:
     """Training frames a second on the real environment over those on the free one."""
-    games = [LearnerGames(Game(game, 2), ENVIRONMENTS, "random", "rotate", "win") for _ in range(2)]
+    games = [LearnerGames(Game(game), ENVIRONMENTS, "random", "rotate", "win") for _ in range(2)]
     for one in games:
         one.start()
     real, free = _model(GamesVecEnv(games[0])), _model(FreeVecEnv(games[1]))

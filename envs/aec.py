@@ -43,7 +43,7 @@ class MultiAgentEnv(AECEnv[str, Observation, int | None]):
 
     Args:
         game: registered name of the game.
-        num_players: how many seats.
+        num_players: how many seats; by default the fewest that can play.
         reward: `"win"` or `"score"`.
         render_mode: `"ansi"`, `"rgb_array"` or `"human"`.
         max_cycles: truncate for everybody once every player still in has completed so many turns; never if None.
@@ -55,7 +55,7 @@ class MultiAgentEnv(AECEnv[str, Observation, int | None]):
     def __init__(
         self,
         game: str,
-        num_players: int = 2,
+        num_players: int | None = None,
         reward: str = "win",
         render_mode: str | None = None,
         max_cycles: int | None = None,
@@ -73,7 +73,7 @@ class MultiAgentEnv(AECEnv[str, Observation, int | None]):
         }
         self.render_mode = render_mode
         self.max_cycles = max_cycles
-        self.possible_agents = [f"player_{seat}" for seat in range(num_players)]
+        self.possible_agents = [f"player_{seat}" for seat in range(self.game.num_players)]
         self.agents: list[str] = []
         self.agent_selection = self.possible_agents[0]
         self._renderer = Renderer(self.game, render_mode, fps=4)
@@ -91,7 +91,7 @@ class MultiAgentEnv(AECEnv[str, Observation, int | None]):
         }
         self._score_scale = self.game.scale_of(reward)
         self._states = self.game.start([0])
-        self._paid = np.zeros((1, num_players))
+        self._paid = np.zeros((1, self.game.num_players))
         self._base: int | None = None
         self._episode = 0
         self._rewards_stand = False  # whether `rewards` holds anything but zeros
@@ -130,8 +130,8 @@ class MultiAgentEnv(AECEnv[str, Observation, int | None]):
         self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
         self.terminations = dict.fromkeys(self.agents, False)
         self.truncations = dict.fromkeys(self.agents, False)
-        self.infos = {agent: {} for agent in self.agents}
-        self.agent_selection = self.possible_agents[first_player]
+        self.infos = {agent: self.game.opening(self.game_state) for agent in self.agents}
+        self.agent_selection = self.possible_agents[self.game_state.mover]
         self._renderer.after_change(self.game_state)
 
     def last(self, observe: bool = True) -> tuple[Observation | None, float, bool, bool, dict[str, Any]]:
@@ -260,7 +260,7 @@ class MultiAgentEnv(AECEnv[str, Observation, int | None]):
 def constructor(game: str) -> Callable[..., MultiAgentEnv]:
     """The `env` function of a game's versioned module."""
 
-    def env(num_players: int = 2, **kwargs: Any) -> MultiAgentEnv:
+    def env(num_players: int | None = None, **kwargs: Any) -> MultiAgentEnv:
         return MultiAgentEnv(game, num_players, **kwargs)
 
     env.__doc__ = f"A `MultiAgentEnv` of {game}; its arguments are those of `MultiAgentEnv` after the first."

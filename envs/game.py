@@ -6,7 +6,7 @@ module has the record type `STATE` and these compiled functions, where `state` i
 | kernel | what it does |
 | --- | --- |
 | `begin(state, tables)` | set a blank state up for its first throw |
-| `throw(state, faces, tables)` | take the faces of the dice marked in `state.pending`, and clear the mark |
+| `throw(state, faces, tables)` | take the faces of the dice marked in `state.pending`; mark the next ones, or none |
 | `apply(state, action, tables)` | take a legal action; mark dice in `pending` where a throw follows |
 | `is_legal(state, action, tables)` | whether an action from 0 to A-1 is legal for the mover |
 | `num_legal(state, tables)` | how many actions are legal |
@@ -81,8 +81,9 @@ def header(own_fields: Sequence[tuple[Any, ...]]) -> np.dtype[Any]:
 class Game:
     """A game with its options and number of players fixed: the generic face of the compiled kernels.
 
-    Make one with `trialea.make_game(name, num_players, **options)`. A `Game` holds no game in progress: states are
-    arrays of records that are handed to its methods. Two `Game` objects of equal description behave the same.
+    Make one with `trialea.make_game(name, num_players, **options)`; without a number of players it is for the fewest
+    that can play. A `Game` holds no game in progress: states are arrays of records that are handed to its methods. Two
+    `Game` objects of equal description behave the same.
 
     Attributes:
         name: the registered name, such as `"no_dice"`.
@@ -94,13 +95,14 @@ class Game:
         score_scale: factor of the reward `"score"`.
     """
 
-    def __init__(self, name: str, num_players: int, **options: Any) -> None:
+    def __init__(self, name: str, num_players: int | None = None, **options: Any) -> None:
         self._package = import_module(f"trialea.envs.{entry_of(name).name}")
         rules = self._package.rules
         self.name = name
-        self.num_players = whole_number("num_players", num_players, rules.MIN_PLAYERS, rules.MAX_PLAYERS)
+        fewest, most = rules.MIN_PLAYERS, rules.MAX_PLAYERS
+        self.num_players = fewest if num_players is None else whole_number("num_players", num_players, fewest, most)
         self.options = self._make_options(rules.Options, options)
-        self.num_actions: int = rules.NUM_ACTIONS
+        self.num_actions: int = rules.num_actions(self.options)
         self.score_scale: float = rules.SCORE_SCALE
         self.tables = rules.tables(self.options)
         self.state_dtype: np.dtype[Any] = self._package.game.STATE
@@ -308,6 +310,11 @@ class Game:
     def observation_names(self) -> list[str]:
         """The name of every entry of an observation, in order."""
         return list(self._observation_names)
+
+    def opening(self, state: Any) -> dict[str, Any]:
+        """What a reset reports of a game that has just begun, as plain data; each game's page says what."""
+        report: dict[str, Any] = self._package.opening(self, state)
+        return report
 
     def action_name(self, state: Any, action: int) -> str:
         """What `action` means in `state` (one record), such as `"(5 − 3) ÷ 0 = 0"`."""

@@ -36,7 +36,7 @@ class SingleAgentEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
 
     Args:
         game: registered name of the game.
-        num_players: how many seats.
+        num_players: how many seats; by default the fewest that can play.
         opponents: agents or names for the other seats, see `trialea.envs.agent.Opponents`.
         seat: the learner's seat, `"random"` or `"rotate"`.
         reward: `"win"` or `"score"`.
@@ -51,7 +51,7 @@ class SingleAgentEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
     def __init__(
         self,
         game: str,
-        num_players: int = 2,
+        num_players: int | None = None,
         opponents: AgentLike | Sequence[AgentLike] | Mapping[Any, float] = "random",
         seat: Seat = "random",
         reward: str = "win",
@@ -93,7 +93,8 @@ class SingleAgentEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
             self._games.seed([int(self.np_random.integers(2**63))])
         self._games.start(first_player=first_player)
         self._started = True
-        return self._outcome()
+        observation, info = self._outcome()
+        return observation, {**info, **self.game.opening(self.state)}
 
     def step(self, action: Any) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
         if not self._started:

@@ -47,7 +47,7 @@ class BatchedEnv(VectorEnv[Array, Array, Array]):
         self,
         game: str,
         num_envs: int = 1,
-        num_players: int = 2,
+        num_players: int | None = None,
         opponents: AgentLike | Sequence[AgentLike] | Mapping[Any, float] = "random",
         seat: Seat = "random",
         reward: str = "win",

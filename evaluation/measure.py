@@ -42,7 +42,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """What a match between k agents in n seats showed. Rates are from 0 to 1, regret is in milli-wins.
+    """What a match between k agents in n seats showed. Rates are from 0 to 1.
 
     Attributes:
         game, players, options: the game's name, n, and its options as plain data.
@@ -63,6 +63,7 @@ class Evaluation:
         game_length: mean decisions a game, by all players.
         points_per_turn: (k) mean points a turn.
         regret: (k), or None where it was not measured.
+        regret_unit: what it is measured in, `"milli-wins"` or `"milli-points"`; empty where it was not measured.
         regret_note: why not; else empty.
         versions: of what it was computed with.
     """
@@ -90,6 +91,7 @@ class Evaluation:
     game_length: float
     points_per_turn: tuple[float, ...]
     regret: tuple[Regret, ...] | None
+    regret_unit: str
     regret_note: str
     versions: dict[str, str]
 
@@ -129,7 +131,7 @@ def evaluate(
     seating, and the intervals count seeds, not games: games that share their dice are not independent.
 
     Args:
-        game: what is played; a name stands for that game for two players, with its default options.
+        game: what is played; a name stands for that game with its default options, for the fewest players.
         agents: at least two: `Agent` objects, names, or paths of models or runs; the same one may appear more than
             once. Fewer than there are seats are repeated round the table; of more, every choice plays.
         games: how many at least; rounded up to full rounds of all seatings.
@@ -150,7 +152,7 @@ def evaluate(
     worst = whole_number("worst", worst, 0, 1000)
     games = whole_number("games", games, 1, 10**9)
     if isinstance(game, str):
-        game = Game(game, 2)
+        game = Game(game)
     if "human" in agents:
         raise OptionError("a person plays with `trialea play`; an evaluation is between agents that need nobody")
     seatings = make_seatings(len(agents), game.num_players)
@@ -160,17 +162,18 @@ def evaluate(
     players = [make_agent(agent, game, int(own)) for agent, own in zip(agents, seeds, strict=True)]
     names = distinct_names([player.name for player in players])
 
-    meter, note = None, "it was not asked for"
+    meter, unit, note = None, "", "it was not asked for"
     if regret:
         try:
-            meter = RegretMeter(game, solution_of(game), len(agents), units, worst)
-            note = ""
+            solution = solution_of(game)
+            meter = RegretMeter(game, solution, len(agents), units, worst)
+            unit, note = f"milli-{solution.unit}", ""
         except OptionError as error:  # the solver does not reach so far
             note = str(error)
     watch = meter.add if meter else None
     match = play_match(game, players, games, seed, duplicate, progress, watch, names)
     found = tuple(meter.results(confidence)) if meter else None
-    return _summary(game, match, names, seed, confidence, found, note)
+    return _summary(game, match, names, seed, confidence, found, unit, note)
 
 
 def _summary(
@@ -180,6 +183,7 @@ def _summary(
     seed: int,
     confidence: float,
     regret: tuple[Regret, ...] | None,
+    unit: str,
     note: str,
 ) -> Evaluation:
     agents, seats = range(len(names)), range(game.num_players)
@@ -223,6 +227,7 @@ def _summary(
         game_length=float(match.lengths.mean()),
         points_per_turn=tuple((match.points / np.maximum(match.turns, 1)).tolist()),
         regret=regret,
+        regret_unit=unit,
         regret_note=note,
         versions=versions(),
     )

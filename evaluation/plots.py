@@ -128,7 +128,7 @@ def learning_curves(metrics: Sequence[Mapping[str, Any]]) -> str:
     rates = sorted({key for line in metrics for key in line if key.startswith("win_rate/")})
     panels = [
         ("win rate against", rates),
-        ("regret, milli-wins", ["regret"]),
+        ("regret", ["regret"]),
         ("optimal decisions", ["optimal_share"]),
     ]
     curves = [(label, [(key, _curve(metrics, key)) for key in keys]) for label, keys in panels]
@@ -146,7 +146,7 @@ def learning_curves(metrics: Sequence[Mapping[str, Any]]) -> str:
                 name = _short(key.partition("/")[2])
                 axes.plot(*zip(*curve, strict=True), style, color=_SERIES[i % NUM_SERIES], marker=".", label=name)
             axes.set_title(label, loc="left")
-            if label == "regret, milli-wins":
+            if label == "regret":
                 axes.set_ylim(bottom=0)
             else:
                 axes.yaxis.set_major_formatter(lambda y, _: f"{100 * y:.0f} %")
@@ -157,13 +157,13 @@ def learning_curves(metrics: Sequence[Mapping[str, Any]]) -> str:
         return to_svg(figure, "learning")
 
 
-def regret_parts(regret: Regret, name: str) -> str:
-    """One agent's mean regret by throws made and by the mover's total; `name` is unique in the page."""
+def regret_parts(regret: Regret, unit: str, name: str) -> str:
+    """One agent's mean regret, in `unit`, by throws made and by the mover's total; `name` is unique in the page."""
     with settings():
         figure, (left, right) = new_figure(2.3, columns=2, sharey=True, width_ratios=[2, 3])
         _bars(left, regret.by_throw, "throws made", _SERIES[0])
         _bars(right, regret.by_score, "own total", _SERIES[1])
-        left.set_ylabel("milli-wins a decision")
+        left.set_ylabel(f"{unit} a decision")
         return to_svg(figure, name)
 
 

@@ -1,9 +1,9 @@
 """Regret: what each decision cost, measured against the exact solution of the game.
 
-The regret of a decision is the best action's value less that of the action chosen, where a value is the
-mover's probability of winning when everybody plays on as the solution does. It is given in *milli-wins*:
-thousandths of a win. A decision is *trivial* where every legal action has the same value; trivial decisions
-are left out.
+The regret of a decision is the best action's value less that of the action chosen. A value is what the mover may
+expect when everybody plays on as the solution does: its probability of winning, and regret is then given in
+*milli-wins*, thousandths of a win; or, where the solution is in points, its points still to come, in *milli-points*. A
+decision is *trivial* where every legal action has the same value; trivial decisions are left out.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trialea.agents import solve
+from trialea.envs.errors import OptionError
 from trialea.envs.game import Game, States
 from trialea.evaluation.intervals import Interval, interval_of_ratio
 from trialea.evaluation.match import Decisions, take
@@ -29,11 +30,18 @@ _WIDTHS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 _STANDINGS = {1: "ahead", 0: "level", -1: "behind"}
 
 
+@runtime_checkable
 class HasActionValues(Protocol):
-    """A solution: whatever knows the value of every action."""
+    """A solution: whatever knows the value of every action.
+
+    Attributes:
+        unit: what a value counts: the mover's wins (a probability) or its points still to come.
+    """
+
+    unit: Literal["wins", "points"]
 
     def action_values(self, states: States) -> NDArray[np.float64]:
-        """The mover's probability of winning after each action, (B, A) for (B,) states; NaN where illegal."""
+        """The mover's value after each action, (B, A) for (B,) states; NaN where illegal."""
         ...
 
 
@@ -43,7 +51,7 @@ class Part:
 
     Attributes:
         decisions: how many non-trivial decisions it holds.
-        regret: their mean regret, in milli-wins.
+        regret: their mean regret, in thousandths of the solution's unit.
         share: their share of the agent's whole regret, from 0 to 1.
     """
 
@@ -61,9 +69,9 @@ class Mistake:
         throws_made: throws made in the turn.
         throws_left: throws that may still be made in it; None where the game sets no limit.
         totals: points of the mover, then of the others in order of their turns.
-        action, value: what was chosen, in words, and the probability of winning after it.
+        action, value: what was chosen, in words, and the mover's value after it.
         best_action, best_value: the same for a best action.
-        regret: what it cost, in milli-wins.
+        regret: what it cost, in thousandths of the solution's unit.
     """
 
     position: str
@@ -83,7 +91,8 @@ class Regret:
 
     Attributes:
         decisions: how many of its decisions were not trivial; all figures are over these.
-        per_decision: mean regret, in milli-wins; None where there was no decision to judge.
+        per_decision: mean regret, in thousandths of the solution's unit; 0 where every decision was trivial; None where
+            there was no decision at all.
         interval: its confidence interval; None where the units of the match show no spread, as with a perfect
             player.
         optimal_share: share of the decisions without regret.
@@ -109,12 +118,14 @@ def solution_of(game: Game) -> HasActionValues:
     Raises:
         OptionError: there is none for these options or this number of players.
     """
-    solution: HasActionValues = solve(game)
+    solution = solve(game)
+    if not isinstance(solution, HasActionValues):
+        raise OptionError(f"what is solved of {game.name} does not value its actions")
     return solution
 
 
 def regrets(values: NDArray[np.float64], actions: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """What each of the `actions` (B,) costs, a probability, and which decisions are not trivial, each (B,).
+    """What each of the `actions` (B,) costs, in the solution's unit, and which decisions are not trivial, each (B,).
 
     Args:
         values: (B, A), NaN where an action is illegal.
@@ -163,6 +174,7 @@ class RegretMeter:
         standing = _standing(self._game, states)
         own = states.scores[np.arange(len(states)), states.mover]
         for number, tally in enumerate(self._agents):
+            tally.made += int((agents == number).sum())
             mine = np.flatnonzero(matters & (agents == number))
             tally.by_throw.add(states.throws[mine].astype(np.int64), lost[mine])
             tally.by_score.add(own[mine].astype(np.int64), lost[mine])
@@ -239,6 +251,7 @@ class _AgentTally:
     """What is added up for one agent; `lost`, `judged` and `optimal` are (U,), by unit of the match."""
 
     def __init__(self, num_units: int, worst: int) -> None:
+        self.made = 0  # decisions, trivial ones too
         self.lost = np.zeros(num_units)
         self.judged = np.zeros(num_units, np.int64)
         self.optimal = np.zeros(num_units, np.int64)
@@ -286,7 +299,7 @@ class _AgentTally:
         labels = [(label, range(key, key + 1)) for key, label in _STANDINGS.items()]
         return Regret(
             decisions=judged,
-            per_decision=MILLI * float(self.lost.sum()) / judged if judged else None,
+            per_decision=MILLI * float(self.lost.sum()) / max(judged, 1) if self.made else None,
             interval=(MILLI * max(0.0, found[0]), MILLI * found[1]) if found else None,
             optimal_share=int(self.optimal.sum()) / judged if judged else None,
             by_throw=self.by_throw.singly(),

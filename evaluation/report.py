@@ -50,10 +50,10 @@ def render(evaluations: Sequence[Evaluation], metrics: Sequence[dict[str, Any]] 
     from trialea.evaluation import plots
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters.update(percent=percent, spread=spread, signed=signed, plain=plain)
+    environment.filters.update(percent=percent, spread=spread, signed=signed, plain=plain, worth=worth)
     template = environment.from_string(files(__package__).joinpath("templates/report.html.j2").read_text("utf-8"))
     regret_plots = {
-        (i, a): Markup(plots.regret_parts(regret, f"regret-{i}-{a}"))
+        (i, a): Markup(plots.regret_parts(regret, evaluation.regret_unit, f"regret-{i}-{a}"))
         for i, evaluation in enumerate(evaluations)
         for a, regret in enumerate(evaluation.regret or ())
         if regret.per_decision
@@ -107,9 +107,14 @@ def signed(rate: float) -> str:
     return f"{100 * rate:+.1f}".replace("-", "−")
 
 
-def plain(milli_wins: float) -> str:
+def plain(regret: float) -> str:
     """A regret with as many decimals as help."""
-    return f"{milli_wins:.3f}" if milli_wins < 10 else f"{milli_wins:.1f}"
+    return f"{regret:.3f}" if regret < 10 else f"{regret:.1f}"
+
+
+def worth(value: float, regret_unit: str) -> str:
+    """A value in words: wins in per cent, or points."""
+    return f"wins {percent(value)}" if regret_unit == "milli-wins" else f"{value:.2f} points to come"
 
 
 def _write_whole(target: Path, text: str) -> None:

@@ -78,7 +78,7 @@ class TrainConfig(_Strict):
     """Everything that decides a training run.
 
     Attributes:
-        game, players, options: what is played.
+        game, players, options: what is played; by default for the fewest players.
         seed: the run's seed: the same seed, machine and versions give the same run.
         threads: torch's threads.
         frames: decisions of the learner, over all environments.
@@ -93,7 +93,7 @@ class TrainConfig(_Strict):
     """
 
     game: str
-    players: PositiveInt = 2
+    players: PositiveInt | None = None
     options: dict[str, Any] = {}
     seed: int = Field(default=0, ge=0, lt=2**31)
     threads: PositiveInt = 2

@@ -59,20 +59,24 @@ class GamesVecEnv(VecEnv):
         infos = self._infos
         index = np.flatnonzero(ended)
         if len(index):
-            infos = self._with_endings(index, truncated)
+            infos = self._with_endings(index)
             games.start(index)
         self._masks = None
         return games.observe(), rewards.astype(np.float32), dones, infos
 
-    def _with_endings(self, index: NDArray[np.int64], truncated: NDArray[np.bool_]) -> list[dict[str, Any]]:
-        """One info for each environment, with what stable-baselines3 reads of those that ended."""
+    def _with_endings(self, index: NDArray[np.int64]) -> list[dict[str, Any]]:
+        """One info for each environment, with what stable-baselines3 reads of those that ended.
+
+        A game that its own limit cuts short has paid its result, so nothing is to be expected after it: it is no time
+        limit of stable-baselines3's, which would add the value of the last observation.
+        """
         infos = list(self._infos)
         last = self.games.observe()
         for i in index:
             length = int(self.games.states.turns[i, self.games.seats[i]])
             infos[i] = {
                 "terminal_observation": last[i],
-                "TimeLimit.truncated": bool(truncated[i]),
+                "TimeLimit.truncated": False,
                 "episode": {"r": float(self.games.returns[i, self.games.seats[i]]), "l": length},
             }
         return infos

@@ -51,8 +51,8 @@ _LAZY = {
 register_all()
 
 
-def make_game(name: str, num_players: int = 2, **options: Any) -> Game:
-    """The game called `name` with its players and options fixed: the face of the compiled kernels.
+def make_game(name: str, num_players: int | None = None, **options: Any) -> Game:
+    """The game called `name` with its players (by default the fewest) and options fixed: the compiled kernels' face.
 
     Raises:
         UnknownNameError: no such game.

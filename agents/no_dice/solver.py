@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -135,14 +135,17 @@ def fill_position_values(values: Any, states: Any, order: Any, throws: Any, turn
 
 
 class Solution:
-    """The exact values of two-player No Dice.
+    """The exact values of two-player No Dice: probabilities of winning.
 
     Attributes:
         game: the game solved.
         values: (T, T) float64, the mover's probability of winning at [its total, the other's total].
         residual: the largest Bellman error over all positions.
         seconds: how long the computation took when it was made.
+        unit: of the values: wins.
     """
+
+    unit: Literal["wins"] = "wins"
 
     def __init__(self, game: Game, values: NDArray[np.float64], residual: float, seconds: float) -> None:
         self.game = game

@@ -82,6 +82,11 @@ def why_illegal(game: Game, state: Any, action: int) -> str:
     return "its result must be a whole number of at least 0"
 
 
+def opening(game: Game, state: Any) -> dict[str, Any]:
+    """What a reset reports: nothing, since whoever begins is agreed."""
+    return {}
+
+
 def throw_name(game: Game, state: Any) -> str:
     """The dice on the table in one line, such as `"5 3 0 ÷ −"`."""
     return " ".join(map(str, symbols(state)))

@@ -98,6 +98,11 @@ class Options:
             raise OptionError(f"intermediates must be 'any' or 'natural', not {self.intermediates!r}")
 
 
+def num_actions(options: Options) -> int:
+    """The size of the action space, the same under all options."""
+    return NUM_ACTIONS
+
+
 class Tables(NamedTuple):
     """What the kernels look up. `outcome` below is the base-six number of a throw, die 0 its lowest digit.
 
