@@ -10,12 +10,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from sb3_contrib import MaskablePPO
 from stable_baselines3.common.callbacks import BaseCallback
 
 from trialea.agents.model import ModelAgent, snapshot
+from trialea.envs.game import Game
 from trialea.evaluation import evaluate
 from trialea.training.checkpoint import save_checkpoint
 from trialea.training.config import TrainConfig
@@ -100,6 +102,7 @@ class RunCallback(BaseCallback):
         stage = self._config.stage_at(self.num_timesteps)
         self._env.horizon = stage.horizon
         self._env.games.set_reward(stage.reward)
+        self._set_game(self._config.make_game(stage))
         self.model.ent_coef = self._config.ppo.entropy.at(done)
         self.logger.record("train/entropy_coefficient", self.model.ent_coef)
         if self._snapshots.due(self.num_timesteps):
@@ -114,6 +117,14 @@ class RunCallback(BaseCallback):
         rate = (self.num_timesteps - self._start) / max(elapsed, 1e-9)
         self._bar.update(self._task, completed=self.num_timesteps, rate=rate, latest=self._latest)
 
+    def _set_game(self, game: Game) -> None:
+        """Play this game from now on; where it differs from what was played, all games begin anew."""
+        if game == self._env.games.game:
+            return
+        self._env.games.game = game
+        self.model._last_obs = self._env.reset()
+        self.model._last_episode_starts = np.ones(self._env.num_envs, np.bool_)
+
     def _on_step(self) -> bool:
         return not self.stopped
 
@@ -122,14 +133,13 @@ class RunCallback(BaseCallback):
 
     def checkpoint(self) -> Path:
         """Save the run as it stands."""
-        activation = self._config.ppo.activation
         return save_checkpoint(
-            self._folder / "checkpoints", self.model, self._env, self._past, activation, self.seconds
+            self._folder / "checkpoints", self.model, self._env, self._past, self._config, self.seconds
         )
 
     def measure(self) -> None:
         """Play the current policy against the opponents of the configuration, and write down how it fares."""
-        game = self._env.games.game
+        game = self._config.make_game()
         agent = ModelAgent(game, snapshot(self.model.policy), name="learner")
         line: dict[str, Any] = {"frames": self.num_timesteps, "seconds": round(self.seconds, 3)}
         for opponent in self._config.measure.opponents:

@@ -15,6 +15,7 @@ from sb3_contrib import MaskablePPO
 
 from trialea.agents.model import MODEL, ModelFileError, network_from, write_facts
 from trialea.envs.game import Game
+from trialea.training.config import TrainConfig
 from trialea.training.past import PastSelves
 from trialea.training.vec_env import GamesVecEnv
 
@@ -32,7 +33,7 @@ def save_model(model: MaskablePPO, file: Path, game: Game, activation: str) -> N
 
 
 def save_checkpoint(
-    folder: Path, model: MaskablePPO, env: GamesVecEnv, past: PastSelves, activation: str, seconds: float
+    folder: Path, model: MaskablePPO, env: GamesVecEnv, past: PastSelves, config: TrainConfig, seconds: float
 ) -> Path:
     """Save a run that stands between two rollouts, into `folder`/<frames>; returns that path."""
     target = folder / f"{model.num_timesteps:012d}"
@@ -41,7 +42,7 @@ def save_checkpoint(
     folder.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(dir=folder, prefix=".writing-"))
     temporary.chmod(0o755)  # temporary folders are private, a checkpoint is not
-    save_model(model, temporary / MODEL, env.games.game, activation)
+    save_model(model, temporary / MODEL, config.make_game(), config.ppo.activation)
     # What the two generators will draw next: torch's samples actions, NumPy's shuffles minibatches.
     _, numpy_words, numpy_place, *_ = np.random.get_state(legacy=True)  # noqa: NPY002
     arrays: dict[str, Any] = {f"games_{name}": value for name, value in env.games.snapshot().items()}
@@ -73,7 +74,7 @@ def remove_leftovers(folder: Path) -> None:
         shutil.rmtree(path, ignore_errors=True)
 
 
-def restore(folder: Path, model: MaskablePPO, env: GamesVecEnv, past: PastSelves, activation: str) -> float:
+def restore(folder: Path, model: MaskablePPO, env: GamesVecEnv, past: PastSelves, config: TrainConfig) -> float:
     """Put a run back where `save_checkpoint` found it; returns the seconds it had taken. No code is read."""
     try:
         with zipfile.ZipFile(folder / MODEL) as archive:
@@ -85,9 +86,10 @@ def restore(folder: Path, model: MaskablePPO, env: GamesVecEnv, past: PastSelves
     except Exception as error:
         raise ModelFileError(f"the checkpoint {folder} cannot be read: {error}") from error
     for weights in networks:
-        past.add(network_from(_as_policy_weights(weights), activation))
+        past.add(network_from(_as_policy_weights(weights), config.ppo.activation))
     env.games.restore({name[len("games_") :]: value for name, value in state.items() if name.startswith("games_")})
     model.num_timesteps = int(state["frames"])
+    env.games.game = config.make_game(config.stage_at(model.num_timesteps))
     model._n_updates = int(state["updates"])
     model._last_obs = env.games.observe()
     model._last_episode_starts = state["starts"]

@@ -37,11 +37,14 @@ class Stage(_Strict):
         until: the share of the run's frames at which it ends.
         reward: what the learner is paid, see `trialea.envs.game.Reward`.
         horizon: `"game"`, or `"turn"` to count nothing that comes after the learner's turn.
+        options: options of the game that are otherwise in this part; all games begin anew where they change. What the
+            policy sees and can do must be of the same size under them.
     """
 
     until: float = Field(gt=0, le=1)
     reward: Literal["win", "score"]
     horizon: Literal["game", "turn"]
+    options: dict[str, Any] = {}
 
 
 class Ppo(_Strict):
@@ -121,9 +124,22 @@ class TrainConfig(_Strict):
                 " decision, over which advantages cannot be normalised: change ppo.batch_size"
             )
 
-    def make_game(self) -> Game:
-        """The game to be played."""
-        return Game(entry_of(self.game).name, self.players, **self.options)
+    def make_game(self, stage: Stage | None = None) -> Game:
+        """The game to be played, or what a stage makes of it.
+
+        Raises:
+            OptionError: the game does not take so many players or these options, or not in this stage.
+        """
+        name = entry_of(self.game).name
+        game = Game(name, self.players, **self.options)
+        if stage is None or not stage.options:
+            return game
+        varied = Game(name, self.players, **{**self.options, **stage.options})
+        if (varied.observation_size, varied.num_actions) != (game.observation_size, game.num_actions):
+            raise OptionError(
+                f"a stage cannot change {', '.join(stage.options)}: what the policy sees or does would grow"
+            )
+        return varied
 
     def stage_at(self, frames: int) -> Stage:
         """The stage that a run is in after so many frames."""
@@ -145,7 +161,8 @@ def load_config(path: str | Path, changes: Sequence[str] = ()) -> TrainConfig:
         _apply(content, change)
     try:
         config = TrainConfig.model_validate(content)
-        config.make_game()
+        for stage in config.stages:
+            config.make_game(stage)
     except ValidationError as error:
         problems = "; ".join(f"{'.'.join(map(str, item['loc'])) or 'config'}: {item['msg']}" for item in error.errors())
         raise OptionError(f"{path}: {problems}") from error

@@ -75,7 +75,7 @@ def build(config: TrainConfig) -> Parts:
     past = PastSelves(game, config.past_selves, config.seed)
     opponents = {past if name == "past" else name: share for name, share in config.opponents.items() if share}
     stage = config.stages[0]
-    games = LearnerGames(game, config.ppo.environments, opponents, config.seat, stage.reward)
+    games = LearnerGames(config.make_game(stage), config.ppo.environments, opponents, config.seat, stage.reward)
     env = GamesVecEnv(games, stage.horizon)
     settings = config.ppo
     model = MaskablePPO(
@@ -104,7 +104,7 @@ def _run(config: TrainConfig, run: Path, parts: Parts, checkpoint: Path | None, 
     remove_leftovers(run / "checkpoints")
     seconds = 0.0
     if checkpoint is not None:
-        seconds = restore(checkpoint, model, env, past, config.ppo.activation)
+        seconds = restore(checkpoint, model, env, past, config)
     else:
         past.add(snapshot(model.policy))
     start = model.num_timesteps
@@ -123,7 +123,7 @@ def _run(config: TrainConfig, run: Path, parts: Parts, checkpoint: Path | None, 
         model.logger.dump(model.num_timesteps)
     finally:
         model.logger.close()
-    save_model(model, run / MODEL, env.games.game, config.ppo.activation)
+    save_model(model, run / MODEL, config.make_game(), config.ppo.activation)
     return True
 
 

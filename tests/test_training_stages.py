@@ -1,0 +1,68 @@
+"""Parts of a training run in which the game's options are others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.test_training import ROLLOUT, assert_same_outcome, run, stop_at, tiny
+from trialea import OptionError
+from trialea.agents.model import ModelAgent
+from trialea.training.callbacks import RunCallback
+from trialea.training.config import load_config
+from trialea.training.train import resume
+
+STAGES = [
+    {"until": 0.5, "reward": "score", "horizon": "game", "options": {"target": 5}},
+    {"until": 1.0, "reward": "win", "horizon": "game"},
+]
+
+
+def test_games_begin_anew_under_the_next_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The learner's games change at the stage's end; measurements, checkpoints and the model are of the real game."""
+    config = tiny(stages=STAGES)
+    seen: dict[int, tuple[int, bool, bool]] = {}
+    begin = RunCallback._on_rollout_start
+
+    def note(self: RunCallback) -> None:
+        begin(self)
+        games = self._env.games
+        fresh = bool((games.own_turns() == 0).all() and self.model._last_episode_starts.all())
+        seen[self.num_timesteps // ROLLOUT] = (
+            games.game.options.target,
+            fresh,
+            bool((self.model._last_obs == games.observe()).all()),
+        )
+
+    monkeypatch.setattr(RunCallback, "_on_rollout_start", note)
+    assert run(config, tmp_path / "run") is True
+    assert [seen[k][0] for k in range(8)] == [5] * 4 + [8] * 4
+    assert [k for k in range(1, 8) if seen[k][1]] == [4]
+    assert all(matches for _, _, matches in seen.values())
+    assert ModelAgent.load(tmp_path / "run", config.make_game()).name
+    assert np.load(tmp_path / "run" / "checkpoints" / f"{2 * ROLLOUT:012d}" / "state.npz")["frames"] == 2 * ROLLOUT
+
+
+@pytest.mark.parametrize("rollouts", [2, 4, 5])
+def test_it_resumes_exactly_in_either_part(rollouts: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = tiny(stages=STAGES)
+    assert run(config, tmp_path / "whole") is True
+    with monkeypatch.context() as patch:
+        stop_at(rollouts * ROLLOUT, patch)
+        assert run(config, tmp_path / "stopped") is False
+    assert resume(tmp_path / "stopped", progress=False) is True
+    assert_same_outcome(tmp_path / "stopped", tmp_path / "whole")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"throws": 2}, "cannot change throws"), ({"target": 0}, "target must be"), ({"goal": 3}, "no option goal")],
+)
+def test_options_that_do_not_fit_are_refused(options: dict[str, Any], message: str, tmp_path: Path) -> None:
+    stage = f"{{until: 1.0, reward: win, horizon: game, options: {options}}}"
+    (tmp_path / "config.yaml").write_text(f"game: no_dice\nframes: 1000\nstages: [{stage}]\n")
+    with pytest.raises(OptionError, match=message):
+        load_config(tmp_path / "config.yaml")
