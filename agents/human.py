@@ -96,7 +96,7 @@ class HumanAgent:
             raise GameQuit("the game was left")
         if word in ("h", "help", "?"):
             self._show_help(single)
-        elif word == "":
+        elif word == "" and self._words.parse_action(self.game, single[0], "") is None:
             self._show_choices(single)
         elif word == "all":
             self._show_all(single)

@@ -38,6 +38,17 @@ SEATS: tuple[Colour, ...] = (
 
 _FINE = 2
 
+_CORNERS = ((-1, -1), (1, 1), (-1, 1), (1, -1))
+_PIPS: tuple[tuple[tuple[int, int], ...], ...] = (  # where the pips of each number sit, from the middle of the face
+    (),
+    ((0, 0),),
+    _CORNERS[:2],
+    ((0, 0), *_CORNERS[:2]),
+    _CORNERS,
+    ((0, 0), *_CORNERS),
+    ((-1, 0), (1, 0), *_CORNERS),
+)
+
 
 def require_pictures() -> None:
     """Raise `MissingExtraError` where Pillow is not installed."""
@@ -90,17 +101,22 @@ class Canvas:
         y: float,
         width: float,
         height: float,
-        colour: Colour,
+        colour: Colour | None,
         radius: float = 0,
         outline: Colour | None = None,
     ) -> None:
-        """A filled rectangle with its upper left corner at (x, y), rounded and with an outline if asked."""
+        """A rectangle with its upper left corner at (x, y): filled, rounded and with an outline if asked."""
         corners = [_FINE * x, _FINE * y, _FINE * (x + width) - 1, _FINE * (y + height) - 1]
         self._draw.rounded_rectangle(corners, _FINE * radius, colour, outline, _FINE * 2 if outline else 0)
 
     def disc(self, x: float, y: float, radius: float, colour: Colour) -> None:
         """A filled circle around (x, y)."""
         corners = [_FINE * (x - radius), _FINE * (y - radius), _FINE * (x + radius), _FINE * (y + radius)]
+        self._draw.ellipse(corners, colour)
+
+    def oval(self, x: float, y: float, across: float, down: float, colour: Colour) -> None:
+        """A filled ellipse around (x, y) that reaches so far to the sides, and up and down."""
+        corners = [_FINE * (x - across), _FINE * (y - down), _FINE * (x + across), _FINE * (y + down)]
         self._draw.ellipse(corners, colour)
 
     def line(self, x0: float, y0: float, x1: float, y1: float, colour: Colour, width: float) -> None:
@@ -124,6 +140,12 @@ class Canvas:
         inner = blend(colour, (255, 255, 255), 0.18)
         self.box(x + edge, y + edge, size - 2 * edge, size * 0.94 - 2 * edge, inner, radius)
         self._face(x + size / 2, y + size * 0.47, size, face, ink)
+
+    def pip_die(self, x: float, y: float, size: float, colour: Colour, number: int, ink: Colour) -> None:
+        """An ordinary die with its upper left corner at (x, y) and `number` (0 to 6) pips on it."""
+        self.die(x, y, size, colour, "", ink)
+        for across, down in _PIPS[number]:
+            self.disc(x + size * (0.5 + 0.24 * across), y + size * (0.47 + 0.24 * down), size * 0.085, ink)
 
     def _face(self, x: float, y: float, size: float, face: str, ink: Colour) -> None:
         half, thick = size * 0.22, size * 0.09

@@ -100,7 +100,7 @@ class BatchedEnv(VectorEnv[Array, Array, Array]):
         self.games.start(index, first_player)
         self._ended[index] = False
         self._started = True
-        return self.games.observe(), self._infos()
+        return self.games.observe(), self._infos(index)
 
     def _checked_mask(self, mask: Any) -> NDArray[np.bool_]:
         array = np.asarray(mask)
@@ -142,6 +142,7 @@ class BatchedEnv(VectorEnv[Array, Array, Array]):
         over = np.flatnonzero(self._ended)
         terminated[over] = truncated[over] = False
         infos: dict[str, Any] = {}
+        begun = over
         if self.autoreset_mode is AutoresetMode.NEXT_STEP:
             if len(over):
                 self.games.start(over)
@@ -153,7 +154,8 @@ class BatchedEnv(VectorEnv[Array, Array, Array]):
             elif len(ending):
                 infos = self._final_infos(ending)
                 self.games.start(ending)
-        return self.games.observe(), rewards, terminated, truncated, {**infos, **self._infos()}
+                begun = ending
+        return self.games.observe(), rewards, terminated, truncated, {**infos, **self._infos(begun)}
 
     def _final_infos(self, ending: NDArray[np.int64]) -> dict[str, Any]:
         """What Gymnasium puts beside a same-step reset: the last observation and info of the games that ended."""
@@ -172,8 +174,12 @@ class BatchedEnv(VectorEnv[Array, Array, Array]):
             "_final_info": picked.copy(),
         }
 
-    def _infos(self) -> dict[str, Any]:
-        return {"action_mask": self.action_masks(), "_action_mask": np.ones(self.num_envs, np.bool_)}
+    def _infos(self, begun: Array) -> dict[str, Any]:
+        """The masks, and what the games that have just `begun` report of their opening."""
+        infos: dict[str, Any] = {"action_mask": self.action_masks(), "_action_mask": np.ones(self.num_envs, np.bool_)}
+        for i in begun:
+            infos = self._add_info(infos, self.game.opening(self.games.states[i]), int(i))
+        return infos
 
     def action_masks(self) -> NDArray[np.int8]:
         """The learners' legal actions, (B, A) int8; all zero where a game has ended."""
