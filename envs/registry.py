@@ -20,6 +20,7 @@ class Entry:
         agents: `"module:class"` of each agent that it offers by name; each is made as `class(game, seed)`.
         solver: the module whose `solve(game, progress)` gives its exact solution; empty if there is none.
         most_players: up to how many players an agent exists, where that is fewer than the game takes.
+        exact: the module that values policies exactly, see `trialea.evaluation.exact`; empty if there is none.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Entry:
     agents: Mapping[str, str]
     solver: str
     most_players: Mapping[str, int]
+    exact: str = ""
 
     def agents_for(self, num_players: int) -> list[str]:
         """The names of the agents for a game of so many players."""
@@ -65,6 +67,26 @@ GAMES: dict[str, Entry] = {
             },
             solver="trialea.agents.no_dice.solver",
             most_players={"solver": 2},
+            exact="trialea.agents.no_dice.exact",
+        ),
+        Entry(
+            name="poker_figures",
+            title="PokerFigures",
+            summary="five poker dice and a sheet of figures; fill rows before the others; one left open ends it",
+            agents={
+                **_COMMON_AGENTS,
+                "greedy": "trialea.agents.poker_figures.greedy:GreedyAgent",
+            },
+            solver="",
+            most_players={},
+        ),
+        Entry(
+            name="last_die",
+            title="LastDie",
+            summary="six dice wander round the table; whoever holds the last one in play throws it for points",
+            agents={**_COMMON_AGENTS, "solver": "trialea.agents.last_die.solver:SolverAgent"},
+            solver="trialea.agents.last_die.solver",
+            most_players={},
         ),
     )
 }
