@@ -1,0 +1,1 @@
+"""Agents and exact solutions for Last Die."""

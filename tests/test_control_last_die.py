@@ -1,0 +1,174 @@
+"""Last Die as the suite's control: nobody decides anything, so whatever finds skill in it is broken.
+
+The evaluation must find none; and the simulation must agree with the exact laws of a round, by tests that are keen
+enough to notice dice with one face too likely by 2 %.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+from tests.helpers import game_of
+from trialea.agents.last_die.chain import make_chain
+from trialea.agents.last_die.laws import UNIT, points_laws, throws_law
+from trialea.envs.game import Game, States
+from trialea.evaluation import Evaluation, evaluate
+
+# --- The evaluation finds no skill ------------------------------------------------------------------------------
+
+
+@cache
+def compared(duplicate: bool, agents: tuple[str, ...] = ("random", "solver")) -> Evaluation:
+    return evaluate(game_of("last_die", 4), list(agents), games=8000, seed=1, duplicate=duplicate)
+
+
+@pytest.mark.parametrize("duplicate", [True, False])
+def test_no_agent_is_better_than_another(duplicate: bool) -> None:
+    found = compared(duplicate)
+    low, high = found.difference[0].interval
+    assert low <= 0 <= high
+    for low, high in found.interval:
+        assert low <= 0.5 <= high  # each holds two of the four seats
+
+
+def test_with_the_same_dice_the_difference_is_nothing_at_all() -> None:
+    """Whoever plays a seat, the dice fall alike: every unit comes out even, to the last game."""
+    found = compared(True)
+    assert found.difference[0].mean == pytest.approx(0, abs=1e-12)
+    assert found.difference[0].interval == pytest.approx((0, 0), abs=1e-12)
+
+
+@pytest.mark.parametrize("duplicate", [True, False])
+def test_each_of_four_wins_a_quarter_and_regrets_nothing(duplicate: bool) -> None:
+    found = compared(duplicate, ("random", "solver", "random", "solver"))
+    for low, high in (*found.interval, *((1 / 4 + a, 1 / 4 + b) for a, b in found.seat_effect_interval)):
+        assert low <= 1 / 4 <= high
+    assert found.regret is not None
+    assert [regret.per_decision for regret in found.regret] == [0.0] * 4  # exactly
+    assert [regret.decisions for regret in found.regret] == [0] * 4  # none of them mattered
+    assert not any(regret.worst for regret in found.regret)
+    assert found.to_json()["regret_per_decision"] == [0.0] * 4
+
+
+# --- The simulation follows the exact law -----------------------------------------------------------------------
+
+
+def engine_throws(game: Game, states: States) -> States:
+    """The engine's own dice."""
+    game.step(states, np.zeros(len(states), np.int64))
+    return states
+
+
+def generated_throws(weights: list[float], seed: int) -> Callable[[Game, States], States]:
+    """Dice of a generator, whose faces have these weights, through the engine's loop for throws."""
+    rng = np.random.default_rng(seed)
+    edges = np.cumsum(weights) / np.sum(weights)
+
+    def throws(game: Game, states: States) -> States:
+        after = game.choose(states, np.zeros(len(states), np.int64))
+        faces = np.searchsorted(edges, rng.random((len(states), 8)), side="right")
+        game.loops.throw(after, faces, game.tables)
+        return after
+
+    return throws
+
+
+def simulate(game: Game, games: int, throws: Callable[[Game, States], States]) -> tuple[np.ndarray, np.ndarray]:
+    """Points of every seat from the opener to the left (R, n) and lengths (R,) of all rounds of so many games."""
+    n = game.num_players
+    states = game.start(np.arange(games))
+    length = np.zeros(games, np.int64)
+    before = np.zeros((games, n), np.int64)
+    points, lengths = [], []
+    while len(states):
+        opener = states.rounds % n
+        rounds = states.rounds.copy()
+        states = throws(game, states)
+        length += 1
+        ended = np.flatnonzero(states.rounds != rounds)
+        scored = states.scores[ended, :n] - before[ended]
+        seats = (states.place[ended, :n].astype(np.int64) - opener[ended, None]) % n
+        by_seat = np.empty_like(scored)
+        np.put_along_axis(by_seat, seats, scored, axis=1)
+        points.append(by_seat)
+        lengths.append(length[ended])
+        before[ended], length[ended] = states.scores[ended, :n], 0
+        going = states.over == 0
+        states, length, before = states[going].view(np.recarray), length[going], before[going]
+    return np.concatenate(points), np.concatenate(lengths)
+
+
+def p_value(values: np.ndarray, law: np.ndarray) -> float:
+    """Of a χ² test that whole numbers come from a law; numbers expected less than 20 times are taken together."""
+    expected = law * len(values)
+    rare = expected < 20
+    found = np.bincount(values, minlength=len(law))
+    found = np.append(found[: len(law)][~rare], found[: len(law)][rare].sum() + found[len(law) :].sum())
+    expected = np.append(expected[~rare], expected[rare].sum())
+    found, expected = (kept[expected > 0] for kept in (found, expected))
+    statistic = ((found - expected) ** 2 / expected).sum()
+    return float(chi2.sf(statistic, len(found) - 1))
+
+
+def p_values(game: Game, games: int, throws: Callable[[Game, States], States]) -> list[float]:
+    """Of the points of each seat in a round, of all seats together, and of the length of a round."""
+    chain = make_chain(game.num_players, game.options.even_ends_round)
+    of_seats, of_all = points_laws(chain)
+    points, lengths = simulate(game, games, throws)
+    assert len(lengths) == games * game.num_players * game.options.rounds_each
+    assert (points % UNIT == 0).all()
+    found = [p_value(points[:, seat] // UNIT, law) for seat, law in enumerate(of_seats)]
+    return [*found, p_value(points.sum(axis=1) // UNIT, of_all), p_value(lengths, throws_law(chain))]
+
+
+GAMES = 5000  # of ten rounds for each player: 200,000 rounds of four
+TABLES = [
+    (4, False),
+    (4, True),
+    pytest.param(5, False, marks=pytest.mark.slow),
+    pytest.param(5, True, marks=pytest.mark.slow),
+    pytest.param(6, False, marks=pytest.mark.slow),
+    pytest.param(6, True, marks=pytest.mark.slow),
+]
+
+
+def table(players: int, even_ends_round: bool) -> Game:
+    return game_of("last_die", players, even_ends_round=even_ends_round, rounds_each=10)
+
+
+@pytest.mark.parametrize(("players", "even_ends_round"), TABLES)
+def test_rounds_of_the_engine_follow_the_exact_laws(players: int, even_ends_round: bool) -> None:
+    found = p_values(table(players, even_ends_round), GAMES, engine_throws)
+    assert min(found) > 0.01, found
+
+
+def test_so_do_fair_dice_of_another_generator() -> None:
+    found = p_values(table(4, False), GAMES, generated_throws([1.0] * 6, 1))
+    assert min(found) > 0.01, found
+
+
+@pytest.mark.parametrize(
+    ("face", "games"),
+    [
+        (1, GAMES),
+        pytest.param(3, 6 * GAMES, marks=pytest.mark.slow),
+        pytest.param(6, 6 * GAMES, marks=pytest.mark.slow),
+    ],
+)
+def test_the_test_notices_a_face_that_is_too_likely_by_two_percent(face: int, games: int) -> None:
+    """Which a one shows soonest, since it takes dice out of the game: a probability of 0.1694 in place of 0.1667."""
+    weights = [1.0] * 6
+    weights[face - 1] *= 1.02
+    found = p_values(table(4, False), games, generated_throws(weights, 1))
+    assert min(found) < 1e-7, found
+
+
+@pytest.mark.slow
+def test_fair_dice_pass_with_as_many_games_as_it_takes_for_the_other_faces() -> None:
+    found = p_values(table(4, False), 6 * GAMES, generated_throws([1.0] * 6, 1))
+    assert min(found) > 0.01, found
