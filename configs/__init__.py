@@ -1,1 +1,79 @@
-"""Configurations that ship with the package, one file for each job."""
+"""Configurations that ship with the package, one file for each job, and how a YAML file becomes a checked model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from trialea.envs.errors import OptionError
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def load(kind: type[M], path: str | Path, changes: Sequence[str] = (), folder: str = "") -> M:
+    """Read a configuration of some kind from YAML and change it.
+
+    Args:
+        kind: the pydantic model that it must fit.
+        path: a file; or the path of one that ships in `folder`, such as `configs/no_dice.yaml`.
+        changes: `key=value` items, with dots into nested keys (`options.target=20`) and the value in YAML.
+        folder: of those that ship, a folder of `configs`.
+
+    Raises:
+        OptionError: the file is missing or not a mapping, or a key or value does not fit; the message says which.
+    """
+    content = _read(Path(path), folder)
+    for change in changes:
+        _apply(content, change)
+    try:
+        return kind.model_validate(content)
+    except ValidationError as error:
+        problems = "; ".join(f"{'.'.join(map(str, item['loc'])) or 'config'}: {item['msg']}" for item in error.errors())
+        raise OptionError(f"{path}: {problems}") from error
+
+
+def shipped(folder: str = "") -> list[str]:
+    """The configurations that the package brings in a folder of `configs`, as paths that `load` takes."""
+    names = [item.name for item in (files(__name__) / folder).iterdir() if item.name.endswith(".yaml")]
+    return sorted((Path("configs") / folder / name).as_posix() for name in names)
+
+
+def _read(path: Path, folder: str) -> dict[str, Any]:
+    if path.is_file():
+        text = path.read_bytes()
+    else:
+        inside = files(__name__) / folder / path.name
+        if not inside.is_file() or path.parent not in (Path(), Path(folder), Path("configs") / folder):
+            raise OptionError(
+                f"no configuration lies at {path}; those of the package are: {', '.join(shipped(folder))}"
+            )
+        text = inside.read_bytes()
+    content = _parse(text, str(path))
+    if not isinstance(content, dict):
+        raise OptionError(f"{path} must hold a mapping of keys to values")
+    return content
+
+
+def _parse(text: str | bytes, where: str) -> Any:
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise OptionError(f"{where} is not valid YAML: {' '.join(str(error).split())}") from error
+
+
+def _apply(content: dict[str, Any], change: str) -> None:
+    key, equals, value = change.partition("=")
+    if not equals or not key:
+        raise OptionError(f"a change is written key=value, not {change!r}")
+    *parents, last = key.split(".")
+    place = content
+    for parent in parents:
+        place = place.setdefault(parent, {})
+        if not isinstance(place, dict):
+            raise OptionError(f"{key}: {parent} holds no keys of its own")
+    place[last] = _parse(value, change)

@@ -63,6 +63,11 @@ def t_interval(samples: ArrayLike, confidence: float = 0.95) -> Interval:
     return mean - half, mean + half
 
 
+def has_spread(samples: ArrayLike) -> bool:
+    """Whether the `samples` (n,) differ by more than rounding does; a single one does not."""
+    return float(np.ptp(np.asarray(samples, np.float64))) >= _SAME
+
+
 def interval_of_mean(samples: ArrayLike, confidence: float = 0.95) -> Interval:
     """An interval for the mean of independent `samples` (n,), each from 0 to 1, that never loses its width.
 
@@ -70,7 +75,7 @@ def interval_of_mean(samples: ArrayLike, confidence: float = 0.95) -> Interval:
     then Wilson's interval over the number of units, which grows narrow only as units are added.
     """
     x = np.asarray(samples, np.float64)
-    if len(x) < 2 or float(np.ptp(x)) < _SAME:
+    if not has_spread(x):
         return wilson(float(x.sum()), len(x), confidence)
     low, high = t_interval(x, confidence)
     return max(0.0, low), min(1.0, high)

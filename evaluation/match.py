@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from itertools import combinations
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trialea.envs.agent import Agent
-from trialea.envs.dice import FOR_GAME_SEED, derive_many
-from trialea.envs.errors import IllegalActionError, OptionError
+from trialea.envs.errors import IllegalActionError
 from trialea.envs.game import Game, States
+from trialea.evaluation.schedule import Schedule, make_schedule, make_seatings
+
+if TYPE_CHECKING:
+    from trialea.evaluation.measure import Evaluation
 
 BLOCK = 2048  # games played at once
-_DETAIL = 1  # sets these games' seeds apart from those of environments with the same seed, which use 0
+_PRIME = np.uint64(0x100000001B3)  # of the 64-bit FNV-1a hash
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,93 +40,115 @@ class Decisions:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """What came of a match of G games between k agents in n seats. Game g had seating g % R of R seatings.
+    """What came of G games of a schedule between k agents in n seats.
 
     Attributes:
-        seatings: (R, n) int64, which agent sits where.
-        duplicate: whether the R games of one unit shared their dice; if not, each game is a unit.
+        schedule: which games were to be played.
+        numbers: (G,) int64, which of them these are, in rising order.
         shares: (G, n) float64, each seat's share of the win.
         lengths: (G,) int64, decisions taken in each game.
+        plays: (G,) uint64, a hash of the actions of each game: with the same dice, equal games have equal ones.
         points: (k,) int64, points that each agent scored in all.
         turns: (k,) int64, turns that it completed.
     """
 
-    seatings: NDArray[np.int64]
-    duplicate: bool
+    schedule: Schedule
+    numbers: NDArray[np.int64]
     shares: NDArray[np.float64]
     lengths: NDArray[np.int64]
+    plays: NDArray[np.uint64]
     points: NDArray[np.int64]
     turns: NDArray[np.int64]
 
     @property
     def num_units(self) -> int:
-        """How many independent units there are."""
-        return len(self.shares) // (len(self.seatings) if self.duplicate else 1)
+        """How many independent units the games belong to."""
+        return len(np.unique(self.units()))
+
+    def units(self) -> NDArray[np.int64]:
+        """The unit that each game belongs to, (G,)."""
+        return self.schedule.units(self.numbers)
 
     def seats(self) -> NDArray[np.int64]:
         """Which agent sat where in each game, (G, n)."""
-        return np.tile(self.seatings, (len(self.shares) // len(self.seatings), 1))
+        return self.schedule.seats(self.numbers)
+
+    def places(self) -> NDArray[np.int64]:
+        """How many seats each agent had in each game, (G, k)."""
+        seats = self.seats()
+        return np.stack([(seats == a).sum(axis=1) for a in range(len(self.turns))], axis=1)
+
+    def seated(self) -> NDArray[np.bool_]:
+        """Whether each agent sat in each game, (G, k)."""
+        return self.places() > 0
 
     def agent_shares(self) -> NDArray[np.float64]:
         """What each agent won of each game in all its seats, (G, k), 0 where it had none; every row sums to 1."""
         seats = self.seats()
         return np.stack([(self.shares * (seats == a)).sum(axis=1) for a in range(len(self.turns))], axis=1)
 
-    def seated(self) -> NDArray[np.bool_]:
-        """Whether each agent sat in each game, (G, k)."""
-        seats = self.seats()
-        return np.stack([(seats == a).any(axis=1) for a in range(len(self.turns))], axis=1)
-
     def of_units(self, of_games: NDArray[np.float64], counted: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
         """Means over the games of each unit: (U,) from (G,).
 
-        Where only some games are `counted` (G,), the units without any are left out. With duplicate dice every unit
-        has the same seatings, so then none is.
+        Where only some games are `counted` (G,), the units without any are left out.
         """
-        of_units = of_games.reshape(self.num_units, -1)
-        among = np.ones_like(of_units) if counted is None else counted.reshape(of_units.shape)
-        games = among.sum(axis=1)
-        means: NDArray[np.float64] = (of_units * among).sum(axis=1)[games > 0] / games[games > 0]
+        counted = np.ones(len(of_games), np.bool_) if counted is None else counted
+        units = self.units()[counted]
+        games = np.bincount(units)
+        means: NDArray[np.float64] = np.bincount(units, of_games[counted])[games > 0] / games[games > 0]
         return means
 
+    def games_per_unit(self, counted: NDArray[np.bool_]) -> int:
+        """How many of the `counted` games (G,) a unit has that has any, as a rule."""
+        return round(int(counted.sum()) / len(np.unique(self.units()[counted])))
 
-def take(states: States, index: NDArray[np.int64]) -> States:
-    """A copy of the states picked by `index`."""
-    return states[index].view(np.recarray)
+    def distinct(self, counted: NDArray[np.bool_] | None = None) -> int:
+        """How many of the games, or of those `counted` (G,), differ in dice, in an action or in who sat there."""
+        games = np.column_stack([self.units(), self.plays.view(np.int64), np.sort(self.seats(), axis=1)])
+        return len(np.unique(games if counted is None else games[counted], axis=0))
 
 
-def make_seatings(num_agents: int, num_seats: int) -> NDArray[np.int64]:
-    """Every rotation of the agents round the table, each once: (R, n), which agent sits where.
+def join(matches: Sequence[Match]) -> Match:
+    """The games of several parts of one match, at least one part, in one piece."""
+    order = np.argsort(np.concatenate([match.numbers for match in matches]))
+    numbers, shares, lengths, plays = (
+        np.concatenate([getattr(match, name) for match in matches])[order]
+        for name in ("numbers", "shares", "lengths", "plays")
+    )
+    points, turns = (sum(getattr(match, name) for match in matches) for name in ("points", "turns"))
+    return Match(matches[0].schedule, numbers, shares, lengths, plays, points, turns)
 
-    With more agents than seats, every choice of n of them sits down together, in each of its rotations.
 
-    With fewer agents than seats they are repeated round the table. Where they then do not come out even (two
-    agents in three seats) each agent takes its turn at having the extra seat, so that in all seatings every
-    agent holds every seat equally often. R is the number of agents where that divides the number of
-    seats, else agents × seats.
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """The first illegal action among some games.
 
-    Raises:
-        OptionError: fewer than two agents.
+    Attributes:
+        offence: who chose what, and why it is illegal.
+        position: where, as text.
+        games: how many games could not be finished for such actions.
     """
-    if num_agents < 2:
-        raise OptionError(f"a match is between at least 2 agents, not {num_agents}")
-    seats = np.arange(num_seats)
-    if num_agents > num_seats:
-        tables = [np.array(table) for table in combinations(range(num_agents), num_seats)]
-        return np.array([table[(seats + turned) % num_seats] for table in tables for turned in seats], np.int64)
-    rows = [
-        ((seats + turned) % num_seats + first) % num_agents
-        for first in range(num_agents)
-        for turned in range(num_seats)
-    ]
-    return np.array(list(dict.fromkeys(tuple(row) for row in np.array(rows).tolist())), np.int64)
+
+    offence: str
+    position: str
+    games: int
 
 
-def num_rounds(games: int, seatings: NDArray[np.int64]) -> int:
-    """How many full rounds of the seatings hold at least so many games."""
-    if games < 1:
-        raise OptionError(f"a match needs at least one game, not {games!r}")
-    return -(-games // len(seatings))
+class UnfinishedMatchError(IllegalActionError):
+    """An agent chose an illegal action, so that a match came to an early end. Names agent, action and position.
+
+    No finished game is lost; those that were under way beside the one in question were played to their end.
+
+    Attributes:
+        match: the games that were finished.
+        evaluation: their figures, from an evaluation or tournament; None where no game was finished.
+    """
+
+    def __init__(self, fault: Fault, match: Match, evaluation: Evaluation | None = None, advice: str = "") -> None:
+        kept = f"{len(match.numbers)} of {match.schedule.games} games are finished"
+        super().__init__(f"{fault.offence}; {kept}; the position:\n{fault.position}{advice and chr(10)}{advice}")
+        self.match = match
+        self.evaluation = evaluation
 
 
 def play_match(
@@ -151,35 +175,26 @@ def play_match(
         names: what to call the agents in errors; by default their own names.
 
     Raises:
-        IllegalActionError: an agent chose an action that is not legal; names agent, action and position.
+        UnfinishedMatchError: an agent chose an action that is not legal; holds the games that were finished.
         OptionError: a number out of range.
     """
     names = distinct_names([agent.name for agent in agents]) if names is None else names
-    seatings = make_seatings(len(agents), game.num_players)
-    total = num_rounds(games, seatings) * len(seatings)
-    number = np.arange(total)
-    units = number // len(seatings) if duplicate else number
-    seeds = np.empty(total, np.uint64)
-    derive_many(np.full(total, seed, np.uint64), units, FOR_GAME_SEED, _DETAIL, seeds)
-
-    n = game.num_players
-    shares, lengths = np.empty((total, n)), np.empty(total, np.int64)
-    points, turns = np.zeros(len(agents), np.int64), np.zeros(len(agents), np.int64)
-    for low in range(0, total, BLOCK):
-        block = slice(low, min(low + BLOCK, total))
-        table = _Table(game, agents, names, seatings[number[block] % len(seatings)])
+    schedule = make_schedule(make_seatings(len(agents), game.num_players), games, seed, duplicate)
+    parts: list[Match] = []
+    for low in range(0, schedule.games, BLOCK):
+        numbers = np.arange(low, min(low + BLOCK, schedule.games))
 
         def report(over: int, low: int = low) -> None:
             if progress is not None:
-                progress((low + over) / total)
+                progress((low + over) / schedule.games)
 
-        states, decisions = table.play(seeds[block], units[block], report, watch is not None)
-        shares[block], lengths[block] = states.share[:, :n], states.decisions
-        np.add.at(points, table.seats, states.scores[:, :n])
-        np.add.at(turns, table.seats, states.turns[:, :n])
+        part, decisions, fault = play_block(game, agents, names, schedule, numbers, report, watch is not None)
+        parts.append(part)
         if watch is not None:
             watch(decisions)
-    return Match(seatings, duplicate, shares, lengths, points, turns)
+        if fault is not None:
+            raise UnfinishedMatchError(fault, join(parts))
+    return join(parts)
 
 
 def distinct_names(names: Sequence[str]) -> list[str]:
@@ -194,63 +209,139 @@ def distinct_names(names: Sequence[str]) -> list[str]:
     return distinct
 
 
+def play_block(
+    game: Game,
+    agents: Sequence[Agent],
+    names: Sequence[str],
+    schedule: Schedule,
+    numbers: NDArray[np.int64],
+    report: Callable[[int], None] | None = None,
+    keep: bool = False,
+) -> tuple[Match, Decisions, Fault | None]:
+    """Play some games of a schedule, all at once.
+
+    A game in which an agent chooses an illegal action is given up; the others go on to their end.
+
+    Args:
+        game, agents, names: what is played, and by whom (k).
+        schedule: the match that the games belong to.
+        numbers: (B,) which games.
+        report: called with the number of games that are over.
+        keep: whether to keep the decisions.
+
+    Returns:
+        The finished games, their decisions (none unless kept), and what was illegal, if anything was.
+    """
+    table = _Table(game, agents, names, schedule, numbers)
+    table.play(report or (lambda over: None), keep)
+    done = ~table.given_up
+    states, n = table.states, game.num_players
+    points, turns = np.zeros(len(agents), np.int64), np.zeros(len(agents), np.int64)
+    np.add.at(points, table.seats[done], states.scores[done, :n])
+    np.add.at(turns, table.seats[done], states.turns[done, :n])
+    shares, lengths = states.share[done, :n].astype(np.float64), states.decisions[done].astype(np.int64)
+    match = Match(schedule, numbers[done], shares, lengths, table.plays[done], points, turns)
+    return match, table.decisions(), table.fault()
+
+
+@dataclass(slots=True)
+class _Kept:
+    """Decisions that one agent took together, in the games `index` of a block."""
+
+    states: States
+    actions: NDArray[np.int64]
+    agents: NDArray[np.int64]
+    index: NDArray[np.int64]
+
+
+@dataclass(slots=True)
 class _Table:
-    """A block of games with its agents in their `seats` (B, n)."""
+    """A block of games (B,) of a schedule, and all that is known of them while they are played."""
 
-    def __init__(self, game: Game, agents: Sequence[Agent], names: Sequence[str], seats: NDArray[np.int64]) -> None:
-        self.game = game
-        self.agents = agents
-        self.names = names
-        self.seats = seats
+    game: Game
+    agents: Sequence[Agent]
+    names: Sequence[str]
+    schedule: Schedule
+    numbers: NDArray[np.int64]
+    seats: NDArray[np.int64] = field(init=False)  # (B, n)
+    states: States = field(init=False)
+    plays: NDArray[np.uint64] = field(init=False)
+    given_up: NDArray[np.bool_] = field(init=False)
+    first_fault: tuple[str, str] | None = None
+    kept: list[_Kept] = field(default_factory=list)
 
-    def play(
-        self, seeds: NDArray[np.uint64], units: NDArray[np.int64], report: Callable[[int], None], keep: bool
-    ) -> tuple[States, Decisions]:
-        """Play the games (B,) to their end; the last states, and the decisions if they are to be kept."""
-        states = self.game.start(seeds)
+    def __post_init__(self) -> None:
+        self.seats = self.schedule.seats(self.numbers)
+        self.states = self.game.start(self.schedule.seeds(self.numbers))
+        self.plays = np.zeros(len(self.numbers), np.uint64)
+        self.given_up = np.zeros(len(self.numbers), np.bool_)
+
+    def play(self, report: Callable[[int], None], keep: bool) -> None:
+        """Play all games to their end."""
+        states = self.states
         unused = np.zeros((len(states), self.game.num_players))
-        kept: list[tuple[States, NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]] = []
-        while len(playing := np.flatnonzero(states.over == 0)):
+        while len(playing := np.flatnonzero((states.over == 0) & ~self.given_up)):
             to_move = self.seats[playing, states.mover[playing]]
-            for number in range(len(self.agents)):
+            for number, agent in enumerate(self.agents):
                 index = playing[to_move == number]
                 if not len(index):
                     continue
-                actions = self.agents[number].act(take(states, index))
+                actions = agent.act(take(states, index))
                 before = take(states, index if keep else index[:0])
-                self._step(states, actions, index, number, unused)
+                try:
+                    self.game.step(states, actions, index, unused)
+                except IllegalActionError as error:  # no game has moved
+                    index, actions = self._without_illegal(number, index, actions, error)
+                    before = take(states, index if keep else index[:0])
+                    self.game.step(states, actions, index, unused)
+                chosen = np.asarray(actions, np.int64)
+                self.plays[index] = (self.plays[index] ^ (chosen + 1).view(np.uint64)) * _PRIME
                 if keep:
-                    kept.append((before, np.asarray(actions, np.int64), np.full(len(index), number), units[index]))
+                    self.kept.append(_Kept(before, chosen, np.full(len(index), number), index))
             report(len(states) - len(playing))
         report(len(states))
-        return states, _joined(kept, states)
 
-    def _step(
-        self, states: States, actions: Any, index: NDArray[np.int64], number: int, unused: NDArray[np.float64]
-    ) -> None:
+    def _without_illegal(
+        self, number: int, index: NDArray[np.int64], given: Any, error: IllegalActionError
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The games of `index` in which an agent's actions are legal, and these actions; the others are given up."""
+        game, states, every = self.game, take(self.states, index), np.arange(len(index))
         try:
-            self.game.step(states, actions, index, unused)
-        except IllegalActionError as error:
-            raise IllegalActionError(self._blame(take(states, index), actions, number, str(error))) from None
-
-    def _blame(self, states: States, actions: Any, number: int, reason: str) -> str:
-        """Who did what where, for the first of the `actions` (G,) that its state (G,) does not allow."""
-        game, name = self.game, self.names[number]
-        try:
-            chosen = game.as_actions(actions, len(states))
+            actions = game.as_actions(given, len(index))
         except IllegalActionError:
-            return f"agent {name!r} gave no actions: {reason}"
-        place = game.loops.first_illegal(states, np.arange(len(states)), chosen, game.num_actions, game.tables)
-        state = states[place]
-        what = game.why_illegal(state, int(chosen[place]))
-        return f"agent {name!r} chose {what}; the position:\n{game.text(state)}"
+            self._give_up(index, f"agent {self.names[number]!r} gave no actions: {error}", states[0])
+            return index[:0], np.empty(0, np.int64)
+        inside = (actions >= 0) & (actions < game.num_actions)
+        legal = inside & (game.masks(states)[every, np.where(inside, actions, 0)] != 0)
+        first = int(np.argmin(legal))
+        why = game.why_illegal(states[first], int(actions[first]))
+        self._give_up(index[~legal], f"agent {self.names[number]!r} chose {why}", states[first])
+        return index[legal], actions[legal]
+
+    def _give_up(self, index: NDArray[np.int64], offence: str, state: Any) -> None:
+        self.given_up[index] = True
+        if self.first_fault is None:
+            self.first_fault = offence, self.game.text(state)
+
+    def fault(self) -> Fault | None:
+        """What was illegal, if anything was."""
+        return Fault(*self.first_fault, int(self.given_up.sum())) if self.first_fault else None
+
+    def decisions(self) -> Decisions:
+        """The kept decisions of all finished games in one piece."""
+        none = np.empty(0, np.int64)
+        kept = self.kept or [_Kept(take(self.states, none), none, none, none)]
+        index = np.concatenate([part.index for part in kept])
+        done = np.flatnonzero(~self.given_up[index])
+        states = np.concatenate([part.states for part in kept]).view(np.recarray)
+        actions = np.concatenate([part.actions for part in kept])
+        agents = np.concatenate([part.agents for part in kept])
+        units = self.schedule.units(self.numbers[index])
+        if len(done) == len(index):
+            return Decisions(states, actions, agents, units)
+        return Decisions(take(states, done), actions[done], agents[done], units[done])
 
 
-def _joined(
-    kept: list[tuple[States, NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]], states: States
-) -> Decisions:
-    """The kept decisions of a block in one piece; `states` gives their type where there are none."""
-    none = np.empty(0, np.int64)
-    columns = list(zip(*kept, strict=True)) or [(states[:0],), (none,), (none,), (none,)]
-    positions, actions, agents, units = (np.concatenate(column) for column in columns)
-    return Decisions(positions.view(np.recarray), actions, agents, units)
+def take(states: States, index: NDArray[np.int64]) -> States:
+    """A copy of the states picked by `index`."""
+    return states[index].view(np.recarray)

@@ -21,8 +21,10 @@ from trialea.evaluation.intervals import (
     interval_of_difference,
     interval_of_mean,
 )
-from trialea.evaluation.match import Match, distinct_names, make_seatings, num_rounds, play_match
+from trialea.evaluation.match import Match, UnfinishedMatchError, distinct_names, play_match
 from trialea.evaluation.regret import Regret, RegretMeter, solution_of
+from trialea.evaluation.sample_size import GamesNeeded, from_pilot
+from trialea.evaluation.schedule import make_schedule, make_seatings
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,17 +51,21 @@ class Evaluation:
         agents: the k agents' names, made different from each other.
         games: games played; more than were asked for where these were no full rounds of seatings.
         units: independent units among them: the seeds, or the games if each had dice of its own.
+        distinct_games: how many of the games differ in dice, in any action or in who sat at the table: agents that play
+            alike, or an agent that plays itself, repeat a game when they change seats.
         seed: the evaluation's seed.
         duplicate: whether every seating was played with the same dice.
         confidence: of all intervals.
         wins: (k) games won, shared ones as shares.
         starts: (k) games in which the agent held the first seat.
         win_rate, interval: (k) share of the games won in any of its seats, and its interval over the units.
-        against, against_interval: (k) of (k): the same in the games in which the other agent sat too; None for itself.
+        against, against_interval: (k) of (k): the same in the games in which the other agent sat too; None for itself
+            and where the two never met.
         seat_win_rate: (n) what each seat won, whoever held it.
         seat_effect, seat_effect_interval: (n) the same less 1/n, which is what a fair seat wins.
-        agent_seat_win_rate: (k) of (n), what each agent won in each seat.
-        difference: (k - 1) of the first agent to each other.
+        agent_seat_win_rate: (k) of (n), what each agent won in each seat; None where it never sat.
+        difference: (k - 1) of the first agent to each other that it met.
+        games_needed: (k - 1) how many games it takes to tell the two apart.
         game_length: mean decisions a game, by all players.
         points_per_turn: (k) mean points a turn.
         regret: (k), or None where it was not measured.
@@ -74,6 +80,7 @@ class Evaluation:
     agents: tuple[str, ...]
     games: int
     units: int
+    distinct_games: int
     seed: int
     duplicate: bool
     confidence: float
@@ -86,8 +93,9 @@ class Evaluation:
     seat_win_rate: tuple[float, ...]
     seat_effect: tuple[float, ...]
     seat_effect_interval: tuple[Interval, ...]
-    agent_seat_win_rate: tuple[tuple[float, ...], ...]
+    agent_seat_win_rate: tuple[tuple[float | None, ...], ...]
     difference: tuple[Difference, ...]
+    games_needed: tuple[GamesNeeded, ...]
     game_length: float
     points_per_turn: tuple[float, ...]
     regret: tuple[Regret, ...] | None
@@ -102,7 +110,7 @@ class Evaluation:
         `regret_per_decision`, `regret_interval`, `optimal_share`, `decisions` (null where not measured), and
         `regret_by_throw`, `regret_by_score`, `regret_by_standing`, `worst` (then empty).
         """
-        plain: dict[str, Any] = _listed(asdict(self))
+        plain: dict[str, Any] = listed(asdict(self))
         found = plain.pop("regret") or [{}] * len(self.agents)
         plain["regret_per_decision"] = [one.get("per_decision") for one in found]
         plain["regret_interval"] = [one.get("interval") for one in found]
@@ -145,7 +153,8 @@ def evaluate(
     Raises:
         OptionError: a number out of range.
         UnknownNameError: an agent that does not exist for this game.
-        IllegalActionError: an agent chose an action that is not legal; names agent, action and position.
+        UnfinishedMatchError: an agent chose an action that is not legal: an `IllegalActionError` that names agent,
+            action and position, and whose `evaluation` holds the figures of the games that were finished.
     """
     check_confidence(confidence)
     seed = check_seed(seed)
@@ -155,8 +164,7 @@ def evaluate(
         game = Game(game)
     if "human" in agents:
         raise OptionError("a person plays with `trialea play`; an evaluation is between agents that need nobody")
-    seatings = make_seatings(len(agents), game.num_players)
-    units = num_rounds(games, seatings) * (1 if duplicate else len(seatings))
+    units = make_schedule(make_seatings(len(agents), game.num_players), games, seed, duplicate).num_units
     seeds = np.empty(len(agents), np.uint64)
     derive_many(np.full(len(agents), seed, np.uint64), np.arange(len(agents)), FOR_AGENT, 0, seeds)
     players = [make_agent(agent, game, int(own)) for agent, own in zip(agents, seeds, strict=True)]
@@ -171,62 +179,87 @@ def evaluate(
         except OptionError as error:  # the solver does not reach so far
             note = str(error)
     watch = meter.add if meter else None
-    match = play_match(game, players, games, seed, duplicate, progress, watch, names)
-    found = tuple(meter.results(confidence)) if meter else None
-    return _summary(game, match, names, seed, confidence, found, unit, note)
+
+    def summary(match: Match) -> Evaluation:
+        found = tuple(meter.results(confidence)) if meter else None
+        return summarise(game, match, names, confidence, found, unit, note)
+
+    try:
+        return summary(play_match(game, players, games, seed, duplicate, progress, watch, names))
+    except UnfinishedMatchError as error:
+        if len(error.match.numbers):
+            error.evaluation = summary(error.match)
+        raise
 
 
-def _summary(
+def summarise(
     game: Game,
     match: Match,
     names: Sequence[str],
-    seed: int,
     confidence: float,
     regret: tuple[Regret, ...] | None,
     unit: str,
     note: str,
 ) -> Evaluation:
-    agents, seats = range(len(names)), range(game.num_players)
-    of_agents, where = match.agent_shares(), match.seats()
-    seated = match.seated()
-    units = [match.of_units(of_agents[:, a], seated[:, a]) for a in agents]
-    seat_units = [match.of_units(match.shares[:, s]) for s in seats]
-    against = {(a, b): match.of_units(of_agents[:, a], seated[:, a] & seated[:, b]) for a in agents for b in agents}
+    """The figures of a match of at least one game; agents that finished none are left out.
+
+    Args:
+        game: what was played.
+        match: what came of it.
+        names: (k) of the agents.
+        confidence: of all intervals.
+        regret: (k), or None where it was not measured.
+        unit, note: see `Evaluation.regret_unit` and `regret_note`.
+    """
+    seats, where, seated, of_agents = range(game.num_players), match.seats(), match.seated(), match.agent_shares()
+    agents = np.flatnonzero(seated.any(axis=0)).tolist()
+    met = {(a, b): seated[:, a] & seated[:, b] for a in agents for b in agents}
+    against = {pair: match.of_units(of_agents[:, pair[0]], games) for pair, games in met.items() if games.any()}
+    by_seat = {(a, s): match.shares[where[:, s] == a, s] for a in agents for s in seats}
+    pairs = [(agents[0], b) for b in agents[1:] if (agents[0], b) in against]
+    differences = [against[a, b] - against[b, a] for a, b in pairs]
     fair = 1.0 / game.num_players
-    seat_intervals = [interval_of_mean(seat_units[s], confidence) for s in seats]
-    differences = [against[0, a] - against[a, 0] for a in agents[1:]]
+    seat_intervals = [interval_of_mean(match.of_units(match.shares[:, s]), confidence) for s in seats]
     description = game.description()
     return Evaluation(
         game=description["game"],
         players=description["players"],
         options=description["options"],
-        agents=tuple(names),
+        agents=tuple(names[a] for a in agents),
         games=len(match.shares),
         units=match.num_units,
-        seed=seed,
-        duplicate=match.duplicate,
+        distinct_games=match.distinct(),
+        seed=match.schedule.seed,
+        duplicate=match.schedule.duplicate,
         confidence=confidence,
-        wins=tuple(of_agents.sum(axis=0).tolist()),
+        wins=tuple(of_agents[:, a].sum().item() for a in agents),
         starts=tuple(int((where[:, 0] == a).sum()) for a in agents),
-        win_rate=tuple(float(of_agents[seated[:, a], a].mean()) for a in agents),
-        interval=tuple(interval_of_mean(units[a], confidence) for a in agents),
-        against=tuple(tuple(None if a == b else float(against[a, b].mean()) for b in agents) for a in agents),
+        win_rate=tuple(of_agents[seated[:, a], a].mean().item() for a in agents),
+        interval=tuple(interval_of_mean(against[a, a], confidence) for a in agents),
+        against=tuple(
+            tuple(against[a, b].mean().item() if a != b and (a, b) in against else None for b in agents) for a in agents
+        ),
         against_interval=tuple(
-            tuple(None if a == b else interval_of_mean(against[a, b], confidence) for b in agents) for a in agents
+            tuple(interval_of_mean(against[a, b], confidence) if a != b and (a, b) in against else None for b in agents)
+            for a in agents
         ),
         seat_win_rate=tuple(match.shares.mean(axis=0).tolist()),
         seat_effect=tuple((match.shares.mean(axis=0) - fair).tolist()),
         seat_effect_interval=tuple((low - fair, high - fair) for low, high in seat_intervals),
         agent_seat_win_rate=tuple(
-            tuple(float(match.shares[where[:, s] == a, s].mean()) for s in seats) for a in agents
+            tuple(by_seat[a, s].mean().item() if len(by_seat[a, s]) else None for s in seats) for a in agents
         ),
         difference=tuple(
-            Difference((names[0], names[a]), float(d.mean()), interval_of_difference(d, confidence))
-            for a, d in zip(agents[1:], differences, strict=True)
+            Difference((names[a], names[b]), d.mean().item(), interval_of_difference(d, confidence))
+            for (a, b), d in zip(pairs, differences, strict=True)
         ),
-        game_length=float(match.lengths.mean()),
-        points_per_turn=tuple((match.points / np.maximum(match.turns, 1)).tolist()),
-        regret=regret,
+        games_needed=tuple(
+            from_pilot((names[a], names[b]), d, match.games_per_unit(met[a, b]), confidence)
+            for (a, b), d in zip(pairs, differences, strict=True)
+        ),
+        game_length=match.lengths.mean().item(),
+        points_per_turn=tuple((match.points / np.maximum(match.turns, 1))[agents].tolist()),
+        regret=None if regret is None else tuple(regret[a] for a in agents),
         regret_unit=unit,
         regret_note=note,
         versions=versions(),
@@ -246,10 +279,10 @@ def versions() -> dict[str, str]:
     return found
 
 
-def _listed(value: Any) -> Any:
+def listed(value: Any) -> Any:
     """`value` with every tuple in it, however deep, as a list: what comes back when JSON is read again."""
     if isinstance(value, dict):
-        return {key: _listed(inner) for key, inner in value.items()}
+        return {key: listed(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_listed(inner) for inner in value]
+        return [listed(inner) for inner in value]
     return value

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from trialea.envs.errors import missing_extra
 from trialea.evaluation.measure import Evaluation
+from trialea.evaluation.ratings import Ratings
 from trialea.evaluation.regret import Part, Regret
 
 if TYPE_CHECKING:
@@ -113,6 +114,21 @@ def win_rates(evaluations: Sequence[Evaluation]) -> str:
         axes.xaxis.set_major_formatter(lambda x, _: f"{100 * x:.0f} %")
         axes.grid(visible=False, axis="y")
         return to_svg(figure, "win-rates")
+
+
+def ratings(names: Sequence[str], found: Ratings) -> str:
+    """Every agent's rating with its interval, the best on top."""
+    order = sorted(range(len(names)), key=lambda a: found.rank[a])
+    with settings():
+        figure, (axes,) = new_figure(0.8 + 0.28 * len(names))
+        for place, a in enumerate(order):
+            low, high = found.interval[a]
+            axes.plot([low, high], [place, place], color=_SERIES[0], linewidth=4, solid_capstyle="butt", alpha=0.5)
+            axes.plot(found.points[a], place, "o", color=_SERIES[0], markersize=6)
+        labels = [_short(names[a]) for a in order]
+        axes.set(ylim=(len(names) - 0.3, -0.7), yticks=range(len(names)), yticklabels=labels, xlabel="rating")
+        axes.grid(visible=False, axis="y")
+        return to_svg(figure, "ratings")
 
 
 def learning_curves(metrics: Sequence[Mapping[str, Any]]) -> str:

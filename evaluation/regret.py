@@ -9,7 +9,7 @@ decision is *trivial* where every legal action has the same value; trivial decis
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -143,13 +143,15 @@ class RegretMeter:
 
     Args:
         game: what is played.
-        solution: its exact values.
+        solution: its exact values; None for a meter that judges nothing itself but brings together what others found.
         num_agents: k.
         num_units: U, the independent units of the match.
         worst: how many of the worst decisions to keep for each agent.
     """
 
-    def __init__(self, game: Game, solution: HasActionValues, num_agents: int, num_units: int, worst: int = 5) -> None:
+    def __init__(
+        self, game: Game, solution: HasActionValues | None, num_agents: int, num_units: int, worst: int = 5
+    ) -> None:
         self._game = game
         self._solution = solution
         self._agents = [_AgentTally(num_units, worst) for _ in range(num_agents)]
@@ -169,6 +171,7 @@ class RegretMeter:
     def _add_chunk(
         self, states: States, actions: NDArray[np.int64], agents: NDArray[np.int64], units: NDArray[np.int64]
     ) -> None:
+        assert self._solution is not None
         values = self._solution.action_values(states)
         lost, matters = regrets(values, actions)
         standing = _standing(self._game, states)
@@ -181,6 +184,15 @@ class RegretMeter:
             tally.by_standing.add(standing[mine], lost[mine])
             tally.count(units[mine], lost[mine])
             tally.keep_worst(states, actions, values, lost, mine)
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """All that was added up, as arrays for `add_arrays`."""
+        return {f"{a}/{key}": array for a, tally in enumerate(self._agents) for key, array in tally.to_arrays().items()}
+
+    def add_arrays(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Add what another meter of the same match has added up, from its `to_arrays`."""
+        for a, tally in enumerate(self._agents):
+            tally.add_arrays({key: arrays[f"{a}/{key}"] for key in _AgentTally.KEYS}, self._game.state_dtype)
 
     def results(self, confidence: float = 0.95) -> list[Regret]:
         """What was found for each agent."""
@@ -220,6 +232,17 @@ class _Sums:
             self.regret[key] += regret
             self.count[key] += count
 
+    def to_array(self) -> NDArray[np.float64]:
+        """Rows of key, sum and count, (keys, 3)."""
+        rows = [(key, self.regret[key], self.count[key]) for key in self.count]
+        return np.array(rows, np.float64).reshape(-1, 3)
+
+    def add_array(self, rows: NDArray[np.float64]) -> None:
+        """Add what `to_array` gave."""
+        for key, regret, count in rows.tolist():
+            self.regret[int(key)] += regret
+            self.count[int(key)] += int(count)
+
     def parts(self, labels: Iterable[tuple[str, range]]) -> dict[str, Part]:
         """The parts with their labels, each of a range of keys; those without decisions are left out."""
         whole = sum(self.regret.values())
@@ -250,6 +273,8 @@ class _Sums:
 class _AgentTally:
     """What is added up for one agent; `lost`, `judged` and `optimal` are (U,), by unit of the match."""
 
+    KEYS = ("made", "units", "by_throw", "by_score", "by_standing", "worst", "worst_states")
+
     def __init__(self, num_units: int, worst: int) -> None:
         self.made = 0  # decisions, trivial ones too
         self.lost = np.zeros(num_units)
@@ -278,19 +303,52 @@ class _AgentTally:
         if not self._num_worst:
             return
         for i in mine[np.argsort(-lost[mine], kind="stable")]:
-            full = len(self._worst) >= self._num_worst
-            bar = min(entry[0] for entry in self._worst.values()) if full else 0.0
-            if lost[i] <= bar:
-                return
-            state, action = states[i], int(actions[i])
-            best = np.nanmax(values[i])
-            key = (*_totals(state), int(state.throws), action, round(best, 12), round(float(lost[i]), 12))
-            if key in self._worst:
-                continue
-            if full:
-                del self._worst[min(self._worst, key=lambda k: self._worst[k][0])]
+            best = float(np.nanmax(values[i]))
             best_action = int(np.flatnonzero(values[i] >= best - TIE)[0])
-            self._worst[key] = (float(lost[i]), state.copy(), action, best_action, float(best))
+            if not self._keep(float(lost[i]), states[i], int(actions[i]), best_action, best):
+                return
+
+    def _keep(self, lost: float, state: Any, action: int, best_action: int, best: float) -> bool:
+        """Keep a decision if it belongs to the worst; False if it costs too little, as all that cost less then do."""
+        full = len(self._worst) >= self._num_worst
+        if lost <= (min(entry[0] for entry in self._worst.values()) if full else 0.0):
+            return False
+        key = (*_totals(state), int(state.throws), action, round(best, 12), round(lost, 12))
+        if key in self._worst:
+            return True
+        if full:
+            del self._worst[min(self._worst, key=lambda k: self._worst[k][0])]
+        self._worst[key] = (lost, state.copy(), action, best_action, best)
+        return True
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """The tally as arrays, under the `KEYS`."""
+        units = np.flatnonzero(self.judged)
+        worst = list(self._worst.values())
+        states = b"".join(entry[1].tobytes() for entry in worst)
+        return {
+            "made": np.array([self.made]),
+            "units": np.stack([units, self.lost[units], self.judged[units], self.optimal[units]], axis=1),
+            "by_throw": self.by_throw.to_array(),
+            "by_score": self.by_score.to_array(),
+            "by_standing": self.by_standing.to_array(),
+            "worst": np.array([(lost, *rest) for lost, _, *rest in worst], np.float64).reshape(-1, 4),
+            "worst_states": np.frombuffer(states, np.uint8),
+        }
+
+    def add_arrays(self, arrays: Mapping[str, NDArray[Any]], state_dtype: np.dtype[Any]) -> None:
+        """Add another tally's `to_arrays`; its states are of the type `state_dtype`."""
+        self.made += int(arrays["made"][0])
+        units, lost, judged, optimal = arrays["units"].T
+        index = units.astype(np.int64)
+        self.lost[index] += lost
+        self.judged[index] += judged.astype(np.int64)
+        self.optimal[index] += optimal.astype(np.int64)
+        for name in ("by_throw", "by_score", "by_standing"):
+            getattr(self, name).add_array(arrays[name])
+        states = np.frombuffer(arrays["worst_states"].tobytes(), state_dtype).view(np.recarray)
+        for state, (cost, action, best_action, best) in zip(states, arrays["worst"].tolist(), strict=True):
+            self._keep(cost, state, int(action), int(best_action), best)
 
     def result(self, game: Game, confidence: float) -> Regret:
         judged = int(self.judged.sum())

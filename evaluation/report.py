@@ -1,4 +1,4 @@
-"""One page that shows evaluations: self-contained HTML, readable on a phone, by day and by night."""
+"""One page that shows evaluations or a tournament: self-contained HTML, readable on a phone, by day and by night."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import json
 import os
 import tempfile
 from collections.abc import Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from trialea.envs.errors import OptionError, missing_extra
+from trialea.evaluation import plots
 from trialea.evaluation.intervals import Interval
 from trialea.evaluation.measure import Evaluation
+from trialea.evaluation.standings import Tournament, leads
 
 
 def write_report(evaluations: Sequence[Evaluation], path: str | Path, run_folder: str | Path | None = None) -> Path:
@@ -33,39 +34,91 @@ def write_report(evaluations: Sequence[Evaluation], path: str | Path, run_folder
     """
     if not evaluations:
         raise OptionError("a report needs at least one evaluation")
-    page = render(evaluations, read_metrics(Path(run_folder)) if run_folder else [])
-    target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    _write_whole(target, page)
-    return target
+    return _write(Path(path), render(evaluations, read_metrics(Path(run_folder)) if run_folder else []))
+
+
+def write_tournament_report(tournament: Tournament, path: str | Path) -> Path:
+    """Write a report of a tournament; see `write_report`.
+
+    Raises:
+        MissingExtraError: the extra `report` is not installed.
+    """
+    return _write(Path(path), render_tournament(tournament))
+
+
+def check_can_report() -> None:
+    """Raise `MissingExtraError` where the extra `report` is not installed."""
+    _environment()
+    with plots.settings():
+        pass
 
 
 def render(evaluations: Sequence[Evaluation], metrics: Sequence[dict[str, Any]] = ()) -> str:
     """The report's HTML; see `write_report`."""
+    return _page(
+        "report.html.j2",
+        evaluations,
+        {"win_rates": plots.win_rates(evaluations), "learning": plots.learning_curves(metrics)},
+        title=_title(evaluations),
+        evaluations=evaluations,
+    )
+
+
+def render_tournament(tournament: Tournament) -> str:
+    """The HTML of a tournament's report; see `write_tournament_report`."""
+    evaluation, ratings = tournament.evaluation, tournament.ratings
+    place = {name: a for a, name in enumerate(evaluation.agents)}
+    verdicts: dict[tuple[int, int], str] = {}
+    for winner, loser in leads(tournament.pairs):
+        verdicts[place[winner], place[loser]], verdicts[place[loser], place[winner]] = "won", "lost"
+    agents = range(len(evaluation.agents))
+    return _page(
+        "tournament.html.j2",
+        [evaluation],
+        {"ratings_plot": plots.ratings(evaluation.agents, ratings)},
+        title=f"Tournament in {evaluation.game}",
+        tournament=tournament,
+        evaluation=evaluation,
+        ratings=ratings,
+        order=sorted(agents, key=lambda a: ratings.rank[a]),
+        verdicts={(a, b): verdicts.get((a, b), "") for a in agents for b in agents},
+    )
+
+
+def _environment() -> Any:
     try:
-        from jinja2 import Environment, StrictUndefined
-        from markupsafe import Markup
+        from jinja2 import Environment, PackageLoader, StrictUndefined
     except ImportError:
         raise missing_extra("jinja2", "report", "a report") from None
-    from trialea.evaluation import plots
-
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    loader = PackageLoader("trialea.evaluation")
+    environment = Environment(
+        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
     environment.filters.update(percent=percent, spread=spread, signed=signed, plain=plain, worth=worth)
-    template = environment.from_string(files(__package__).joinpath("templates/report.html.j2").read_text("utf-8"))
+    return environment
+
+
+def _page(template: str, shown: Sequence[Evaluation], drawn: dict[str, str], **values: Any) -> str:
+    """A page from a template and its values. All text in them is escaped but that of the plots `drawn`.
+
+    The template also gets `regret_plots`, by the number of the evaluation and of the agent, and `versions`.
+    """
+    environment = _environment()
+    from markupsafe import Markup
+
     regret_plots = {
         (i, a): Markup(plots.regret_parts(regret, evaluation.regret_unit, f"regret-{i}-{a}"))
-        for i, evaluation in enumerate(evaluations)
+        for i, evaluation in enumerate(shown)
         for a, regret in enumerate(evaluation.regret or ())
         if regret.per_decision
     }
-    return template.render(
-        title=_title(evaluations),
-        evaluations=evaluations,
-        win_rates=Markup(plots.win_rates(evaluations)),
-        learning=Markup(plots.learning_curves(metrics)),
+    page: str = environment.get_template(template).render(
         regret_plots=regret_plots,
-        versions={name: found for evaluation in evaluations for name, found in evaluation.versions.items()},
+        versions={name: found for evaluation in shown for name, found in evaluation.versions.items()},
+        **{name: Markup(plot) for name, plot in drawn.items()},
+        **values,
     )
+    return page
 
 
 def read_metrics(run_folder: Path) -> list[dict[str, Any]]:
@@ -117,8 +170,9 @@ def worth(value: float, regret_unit: str) -> str:
     return f"wins {percent(value)}" if regret_unit == "milli-wins" else f"{value:.2f} points to come"
 
 
-def _write_whole(target: Path, text: str) -> None:
+def _write(target: Path, text: str) -> Path:
     """Write beside the target, then rename: a reader never meets half a page."""
+    target.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}-", suffix=".tmp")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
@@ -128,3 +182,4 @@ def _write_whole(target: Path, text: str) -> None:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+    return target

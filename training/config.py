@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveInt, StrictInt, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveInt, StrictInt
 
+from trialea.configs import load, shipped
 from trialea.envs.errors import OptionError
 from trialea.envs.game import Game
 from trialea.envs.registry import entry_of
@@ -156,56 +155,12 @@ def load_config(path: str | Path, changes: Sequence[str] = ()) -> TrainConfig:
     Raises:
         OptionError: the file is missing or not a mapping, or a key or value does not fit; the message says which.
     """
-    content = _read(Path(path))
-    for change in changes:
-        _apply(content, change)
-    try:
-        config = TrainConfig.model_validate(content)
-        for stage in config.stages:
-            config.make_game(stage)
-    except ValidationError as error:
-        problems = "; ".join(f"{'.'.join(map(str, item['loc'])) or 'config'}: {item['msg']}" for item in error.errors())
-        raise OptionError(f"{path}: {problems}") from error
+    config = load(TrainConfig, path, changes)
+    for stage in config.stages:
+        config.make_game(stage)
     return config
-
-
-def _read(path: Path) -> dict[str, Any]:
-    if path.is_file():
-        text = path.read_bytes()
-    else:
-        shipped = files("trialea.configs") / path.name
-        if not shipped.is_file() or path.parent not in (Path(), Path("configs")):
-            raise OptionError(
-                f"no configuration lies at {path}; those of the package are: {', '.join(shipped_configs())}"
-            )
-        text = shipped.read_bytes()
-    content = _parse(text, str(path))
-    if not isinstance(content, dict):
-        raise OptionError(f"{path} must hold a mapping of keys to values")
-    return content
-
-
-def _parse(text: str | bytes, where: str) -> Any:
-    try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise OptionError(f"{where} is not valid YAML: {' '.join(str(error).split())}") from error
 
 
 def shipped_configs() -> list[str]:
     """The configurations that the package brings, as paths that `load_config` takes."""
-    folder = files("trialea.configs")
-    return sorted(f"configs/{item.name}" for item in folder.iterdir() if item.name.endswith(".yaml"))
-
-
-def _apply(content: dict[str, Any], change: str) -> None:
-    key, equals, value = change.partition("=")
-    if not equals or not key:
-        raise OptionError(f"a change is written key=value, not {change!r}")
-    *parents, last = key.split(".")
-    place = content
-    for parent in parents:
-        place = place.setdefault(parent, {})
-        if not isinstance(place, dict):
-            raise OptionError(f"{key}: {parent} holds no keys of its own")
-    place[last] = _parse(value, change)
+    return shipped()

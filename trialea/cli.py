@@ -1,4 +1,4 @@
-"""The command line: `trialea games | solve | train | evaluate | play | bench`."""
+"""The command line: `trialea games | solve | train | evaluate | exploit | tournament | play | bench`."""
 
 from __future__ import annotations
 
@@ -28,6 +28,8 @@ from trialea.console import (
 )
 from trialea.envs.errors import OptionError, TrialeaError, missing_extra
 from trialea.envs.registry import entry_of
+from trialea.exploit import exploit
+from trialea.tournament import tournament
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -189,15 +191,21 @@ def evaluate(
 ) -> None:
     """Let agents play each other. Options of the game may follow, such as --target 20."""
     from trialea.envs.game import Game
+    from trialea.evaluation import UnfinishedMatchError, write_report
     from trialea.evaluation import evaluate as run
-    from trialea.evaluation import write_report
 
     if Path(report).is_dir() and report:
         raise OptionError(f"--report names the file to write, and {report} is a folder")
     agents, options = split_words(words, game, options_of(game))
     described = Game(game, players, **options)
-    with progress_bar("playing", not as_json) as progress:
-        result = run(described, agents, num_games, seed, duplicate, regret, worst, progress=progress)
+    try:
+        with progress_bar("playing", not as_json) as progress:
+            result = run(described, agents, num_games, seed, duplicate, regret, worst, progress=progress)
+    except UnfinishedMatchError as error:  # an illegal action loses no finished game
+        if error.evaluation is not None:
+            kept = error.evaluation.to_json()
+            print_json({**kept, "error": str(error)}) if as_json else _show_evaluation(kept)
+        raise
     if as_json:
         print_json(result.to_json())
     else:
@@ -226,6 +234,11 @@ def _show_evaluation(found: dict[str, Any]) -> None:
         _show_against(found)
     seats = ", ".join(f"seat {seat} {rate:.2%}" for seat, rate in enumerate(found["seat_win_rate"]))
     out.print(f"Wins by seat: {seats}.", highlight=False)
+    for needed in found["games_needed"]:
+        a, b = needed["agents"]
+        games = needed["raw"]["games"]
+        shown = "no number of games can be told from these" if games is None else f"about {games:,} games"
+        out.print(f"To tell {a} and {b} apart: {shown}.", highlight=False, markup=False)
     for name, mistakes in zip(found["agents"], found["worst"], strict=True):
         for mistake in mistakes:
             out.print(f"\n{name} lost {mistake['regret']:.1f} {unit} here:", style="bold", highlight=False)
@@ -242,6 +255,10 @@ def _show_against(found: dict[str, Any]) -> None:
     for name, rates in zip(found["agents"], found["against"], strict=True):
         table.add_row(name, *("–" if rate is None else f"{rate:.2%}" for rate in rates))
     out.print(table)
+
+
+app.command(context_settings=OPEN)(exploit)
+app.command()(tournament)
 
 
 @app.command(context_settings=OPEN)

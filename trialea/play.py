@@ -40,12 +40,13 @@ def play(
     states = game.start([seed], first_player)
     state = states[0]
     names = [f"player_{seat} ({agent.name})" for seat, agent in enumerate(seats)]
-    show(f"{game.name}: {', '.join(names)}. Seed {seed}; player_{first_player} begins.")
+    show(f"{game.name}: {', '.join(names)}. Seed {seed}; player_{state.mover} begins.")
     while not state.over:
         mover, before = int(state.mover), state.copy()
-        throw = f"{names[mover]}, throw {state.throws}: {words.throw_name(game, state)}"
+        number = f", throw {state.throws}" if state.throws else ""
+        lying = f"{names[mover]}{number}: {words.throw_name(game, state)}"
         actions = seats[mover].act(states)
-        show(f"{throw}  ->  {game.action_name(state, int(actions[0]))}")
+        show(f"{lying}  ->  {game.action_name(state, int(actions[0]))}")
         game.step(states, actions)
         for seat, name in enumerate(names):
             gained = int(state.scores[seat]) - int(before.scores[seat])

@@ -1,0 +1,1 @@
+"""Agents and solved parts of Poker Figures."""

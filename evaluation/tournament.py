@@ -1,0 +1,351 @@
+"""Tournaments: every agent against every other, in blocks that any number of processes play and a folder keeps."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import warnings
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from concurrent.futures import BrokenExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from trialea.agents.cache import digest_of
+from trialea.envs.agent import AgentLike, make_agent
+from trialea.envs.dice import FOR_AGENT, derive_many
+from trialea.envs.errors import OptionError, TrialeaError, missing_extra
+from trialea.envs.registry import entry_of
+from trialea.evaluation.blocks import Arrays, BlockFolder, Job, Outcome, match_of, play, regret_of
+from trialea.evaluation.config import TournamentConfig, load_config
+from trialea.evaluation.match import Match, UnfinishedMatchError
+from trialea.evaluation.measure import Evaluation, summarise
+from trialea.evaluation.regret import RegretMeter, solution_of
+from trialea.evaluation.standings import Tournament, standings
+
+CONFIG, PLAN, BLOCKS, RESULTS, REPORT = "config.yaml", "plan.json", "blocks", "results.json", "report.html"
+_FORMAT = 1
+_ROUNDS = 4  # blocks for each worker that Ray is handed together
+
+
+class IncompleteTournamentError(TrialeaError):
+    """Blocks of a tournament are missing, so that it has no results yet; the message says how to go on.
+
+    Attributes:
+        missing: their numbers.
+    """
+
+    def __init__(self, folder: Path, missing: list[int], total: int, reason: str = "") -> None:
+        super().__init__(
+            f"{reason}the tournament in {folder} is incomplete: {len(missing)} of {total} blocks are missing"
+            f" ({_listed(missing)}). {_how_to_resume(folder)}"
+        )
+        self.missing = missing
+
+
+def run_tournament(
+    config: TournamentConfig,
+    folder: str | Path,
+    agents: Mapping[str, AgentLike] | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> Tournament:
+    """Run a tournament from its beginning, and write its results.
+
+    Args:
+        config: what to do.
+        folder: the run folder, which must not exist yet or be empty.
+        agents: agent objects to play under names that the configuration lists, instead of what it says there. They are
+            copied to the processes that play, and must keep to the protocol: no memory of what they played.
+        progress: called with the share of the blocks that are finished, from 0 to 1.
+
+    Raises:
+        UnfinishedMatchError: an agent chose an action that is not legal; its `evaluation` holds the figures of the
+            games that were finished. Blocks that were finished stay in the folder.
+        IncompleteTournamentError: a process that played died.
+        OptionError: a folder that is in use, or something in the configuration that cannot be.
+        UnknownNameError: an agent that does not exist for this game.
+        MissingExtraError: the extra `tournament`, or for Ray `cluster`, is not installed.
+    """
+    run = Path(folder)
+    if run.exists() and (not run.is_dir() or any(run.iterdir())):
+        raise OptionError(f"{run} exists already: choose another folder, delete it, or go on with --resume {run}")
+    config = _with_whole_paths(config, agents or {})
+    job, plan = _prepare(config, agents or {})
+    run.mkdir(parents=True, exist_ok=True)
+    (run / CONFIG).write_text(
+        yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True), encoding="utf-8"
+    )
+    _write_json(run / PLAN, plan)
+    return _play(run, config, job, plan, progress)
+
+
+def resume_tournament(
+    folder: str | Path,
+    agents: Mapping[str, AgentLike] | None = None,
+    progress: Callable[[float], None] | None = None,
+    changes: Iterable[str] = (),
+) -> Tournament:
+    """Go on with a tournament that was stopped, playing the blocks that are missing; see `run_tournament`.
+
+    Args:
+        folder: its run folder.
+        agents: as for `run_tournament`.
+        progress: as for `run_tournament`.
+        changes: `workers=…` and `backend=…`: all else is as it began.
+
+    Raises:
+        OptionError: no run folder, or an agent that is not what it was.
+    """
+    run = Path(folder)
+    _read_plan(run)
+    for change in (changes := list(changes)):
+        if change.partition("=")[0] not in ("workers", "backend"):
+            raise OptionError(f"a tournament that has begun cannot be changed: {change}; only workers and backend can")
+    config = load_config(run / CONFIG, changes)
+    job, plan = _prepare(config, agents or {})
+    _check_same(run, plan)
+    return _play(run, config, job, plan, progress)
+
+
+def read_tournament(folder: str | Path) -> Tournament:
+    """The results of a tournament that is complete, worked out from its blocks.
+
+    Raises:
+        IncompleteTournamentError: blocks are missing.
+        OptionError: no run folder.
+    """
+    run = Path(folder)
+    plan, config = _read_plan(run), load_config(run / CONFIG)
+    kept = BlockFolder(run / BLOCKS, _digest(plan))
+    total = -(-plan["games"] // config.block)
+    blocks = {block: arrays for block in range(total) if (arrays := kept.read(block)) is not None}
+    if len(blocks) < total:
+        raise IncompleteTournamentError(run, [block for block in range(total) if block not in blocks], total)
+    return _results(config, plan, [blocks[block] for block in range(total)])
+
+
+def _read_plan(run: Path) -> dict[str, Any]:
+    """What the tournament in a folder is, as `_prepare` said when it began."""
+    if not (run / CONFIG).is_file() or not (run / PLAN).is_file():
+        raise OptionError(f"{run} is no tournament's folder: it holds no {CONFIG} and {PLAN}")
+    plan: dict[str, Any] = json.loads((run / PLAN).read_text(encoding="utf-8"))
+    return plan
+
+
+def _with_whole_paths(config: TournamentConfig, objects: Mapping[str, AgentLike]) -> TournamentConfig:
+    """The configuration with paths that hold wherever it is read again."""
+    known = entry_of(config.game).agents
+    whole = {
+        label: str(Path(agent).resolve())
+        if label not in objects and agent not in known and Path(agent).exists()
+        else agent
+        for label, agent in config.agents.items()
+    }
+    return config.model_copy(update={"agents": whole})
+
+
+def _prepare(config: TournamentConfig, objects: Mapping[str, AgentLike]) -> tuple[Job, dict[str, Any]]:
+    """What the workers must know, and what the tournament is, as plain data."""
+    unknown = sorted(set(objects) - set(config.agents))
+    if unknown:
+        raise OptionError(
+            f"the tournament has no agent called {', '.join(unknown)}; it has: {', '.join(config.agents)}"
+        )
+    game = config.make_game()
+    schedule = config.make_schedule(game)
+    seeds = np.empty(len(config.agents), np.uint64)
+    derive_many(np.full(len(seeds), config.seed, np.uint64), np.arange(len(seeds)), FOR_AGENT, 0, seeds)
+    agents: list[AgentLike] = []
+    origins: dict[str, str] = {}
+    for label, name in config.agents.items():
+        agent, origins[label] = _origin(config.game, objects.get(label, name))
+        make_agent(agent, game)  # what is wrong with it shows here, before anything is played
+        agents.append(agent)
+    worst, unit, note = (config.worst, "", "") if config.regret else (None, "", "it was not asked for")
+    if worst is not None:
+        try:
+            unit = f"milli-{solution_of(game).unit}"
+        except OptionError as error:  # the solver does not reach so far
+            worst, note = None, str(error)
+    from trialea import __version__
+
+    plan = {
+        "format": _FORMAT,
+        "trialea": __version__,
+        "game": game.description(),
+        "agents": origins,
+        "tables": digest_of(schedule.seatings),
+        "games": schedule.games,
+        "seed": config.seed,
+        "duplicate": config.duplicate,
+        "block": config.block,
+        "worst": worst,
+        "regret_unit": unit,
+        "regret_note": note,
+    }
+    job = Job(game, tuple(agents), tuple(seeds.tolist()), tuple(config.agents), schedule, config.block, worst)
+    return job, plan
+
+
+def _origin(game: str, agent: AgentLike) -> tuple[AgentLike, str]:
+    """An agent as the workers shall make it, and what must be the same for it to be the same agent."""
+    if not isinstance(agent, str):
+        return agent, f"an object called {getattr(agent, 'name', None)}"
+    if agent in entry_of(game).agents or not Path(agent).exists():
+        return agent, agent
+    from trialea.agents.model import model_file
+
+    file = model_file(Path(agent)).resolve()  # not the run folder, in which a newer checkpoint may appear
+    return str(file), f"a model with SHA-256 {hashlib.sha256(file.read_bytes()).hexdigest()}"
+
+
+def _check_same(run: Path, now: dict[str, Any]) -> None:
+    """Refuse to go on with another tournament than the one that began."""
+    before, now = _read_plan(run), json.loads(json.dumps(now))
+    if before != now:
+        changed = [key for key in {**before, **now} if key != "agents" and before.get(key) != now.get(key)]
+        agents = now["agents"]
+        changed += [f"agent {label}" for label in agents if before.get("agents", {}).get(label) != agents[label]]
+        raise OptionError(
+            f"the tournament in {run} cannot go on, for what it plays is not what it was: {', '.join(changed)}"
+        )
+
+
+def _play(
+    run: Path, config: TournamentConfig, job: Job, plan: dict[str, Any], progress: Callable[[float], None] | None
+) -> Tournament:
+    """Play the blocks that are missing, and write the results."""
+    kept = BlockFolder(run / BLOCKS, _digest(plan))
+    kept.remove_leftovers()
+    blocks = {block: arrays for block in range(job.num_blocks) if (arrays := kept.read(block)) is not None}
+    waiting = deque(block for block in range(job.num_blocks) if block not in blocks)
+    faulty: list[Outcome] = []
+    outcomes = _outcomes(config, job, waiting)
+    try:
+        for outcome in outcomes:
+            if outcome.fault is not None:
+                faulty.append(outcome)
+                waiting.clear()  # what is being played is played to its end
+                continue
+            kept.write(outcome.block, outcome.arrays)
+            blocks[outcome.block] = outcome.arrays
+            if progress is not None:
+                progress(len(blocks) / job.num_blocks)
+    except BrokenExecutor as error:
+        missing = [block for block in range(job.num_blocks) if block not in blocks]
+        raise IncompleteTournamentError(
+            run, missing, job.num_blocks, f"a process that played died ({' '.join(str(error).split())}); "
+        ) from error
+    finally:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # joblib's, that it was not to finish
+            outcomes.close()
+    if faulty:
+        first = min(faulty, key=lambda outcome: outcome.block)
+        assert first.fault is not None
+        blocks |= {outcome.block: outcome.arrays for outcome in faulty}
+        match, evaluation = _figures(config, plan, [blocks[block] for block in sorted(blocks)])
+        raise UnfinishedMatchError(first.fault, match, evaluation, _how_to_resume(run))
+    tournament = _results(config, plan, [blocks[block] for block in range(job.num_blocks)])
+    _write_json(run / RESULTS, tournament.to_json())
+    return tournament
+
+
+def _outcomes(config: TournamentConfig, job: Job, waiting: deque[int]) -> Generator[Outcome, None, None]:
+    """What comes of the blocks that are waiting, in any order; `BrokenExecutor` where a process that plays dies.
+
+    A block is taken from those waiting when it is handed to a process: by emptying them the caller puts an end to it.
+    """
+    try:
+        import joblib
+    except ImportError:
+        raise missing_extra("joblib", "tournament", "a tournament") from None
+    if config.backend == "ray":
+        yield from _outcomes_on_ray(config.workers, job, waiting)
+        return
+    parallel = joblib.Parallel(
+        n_jobs=config.workers or -1, backend=config.backend, batch_size=1, return_as="generator_unordered"
+    )
+    yield from parallel(joblib.delayed(play)(job, block) for block in _taken(waiting, len(waiting)))
+
+
+def _outcomes_on_ray(workers: int | None, job: Job, waiting: deque[int]) -> Generator[Outcome, None, None]:
+    """The same on the cluster that Ray is connected to or `RAY_ADDRESS` names; without one, on this machine.
+
+    Ray's backend gives results only when all are there, so it is handed some blocks at a time.
+    """
+    try:
+        import ray
+        from ray.util.joblib import register_ray
+    except ImportError:
+        raise missing_extra("ray", "cluster", "the backend ray") from None
+    import joblib
+
+    register_ray()
+    if not ray.is_initialized():
+        ray.init()
+    while waiting:
+        processors = int(ray.cluster_resources()["CPU"])  # nodes come and go
+        count = min(workers or processors, processors)
+        parallel = joblib.Parallel(n_jobs=count, backend="ray", batch_size=1)
+        try:
+            yield from parallel(joblib.delayed(play)(job, block) for block in _taken(waiting, _ROUNDS * count))
+        except ray.exceptions.RayError as error:
+            raise BrokenExecutor(str(error)) from error
+
+
+def _taken(waiting: deque[int], most: int) -> Iterator[int]:
+    """Up to so many of the blocks that are waiting, each taken away when it is asked for."""
+    for _ in range(most):
+        if not waiting:
+            return
+        yield waiting.popleft()
+
+
+def _results(config: TournamentConfig, plan: dict[str, Any], blocks: list[Arrays]) -> Tournament:
+    """What all blocks together show."""
+    match, evaluation = _figures(config, plan, blocks)
+    assert evaluation is not None
+    return standings(evaluation, match, tuple(config.agents), config.resamples, config.anchor)
+
+
+def _figures(config: TournamentConfig, plan: dict[str, Any], blocks: list[Arrays]) -> tuple[Match, Evaluation | None]:
+    """The games of some blocks, at least one, and their figures; None where no game was finished."""
+    game, names, found = config.make_game(), tuple(config.agents), None
+    match = match_of(config.make_schedule(game), blocks)
+    if not len(match.numbers):
+        return match, None
+    if plan["worst"] is not None:
+        meter = RegretMeter(game, None, len(names), match.schedule.num_units, plan["worst"])
+        found = tuple(regret_of(meter, blocks).results(config.confidence))
+    unit, note = plan["regret_unit"], plan["regret_note"]
+    return match, summarise(game, match, names, config.confidence, found, unit, note)
+
+
+def _how_to_resume(folder: Path) -> str:
+    return f"To go on: trialea tournament --resume {folder}"
+
+
+def _listed(numbers: list[int]) -> str:
+    """Whole numbers in rising order, in words: "0, 4–7"."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return ", ".join(str(low) if low == high else f"{low}–{high}" for low, high in runs)
+
+
+def _digest(plan: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(plan, sort_keys=True).encode()).hexdigest()
+
+
+def _write_json(path: Path, data: dict[str, Any]) -> None:
+    """Write beside the file, then rename: a reader never meets half of it."""
+    unfinished = path.with_name(f".writing-{path.name}")
+    unfinished.write_text(json.dumps(data, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    unfinished.replace(path)
