@@ -75,12 +75,17 @@ class ModelAgent:
 
     def scores(self, states: States) -> torch.Tensor:
         """The logarithms of the action probabilities up to a constant, (B, A); minus infinity where illegal."""
-        with torch.no_grad():
+        with torch.inference_mode():
             scores: torch.Tensor = self._network(torch.from_numpy(self._game.observe(states)))
             return scores.masked_fill(torch.from_numpy(self._game.masks(states)) == 0, -torch.inf)
 
+    @property
+    def deterministic(self) -> bool:
+        """Whether it takes the most probable action of its policy, instead of drawing from it."""
+        return not self._sample
+
     def action_probabilities(self, states: States) -> NDArray[np.float32]:
-        """The policy's probability of each action, (B, A)."""
+        """The policy's probability of each action, (B, A); what is played where it is not `deterministic`."""
         probabilities: NDArray[np.float32] = torch.softmax(self.scores(states), dim=1).numpy()
         return probabilities
 

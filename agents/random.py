@@ -26,3 +26,8 @@ class RandomAgent:
         actions = np.empty(len(states), np.int64)
         self._game.loops.random_actions(states, self._seed, self._game.tables, actions)
         return actions
+
+    def action_probabilities(self, states: States) -> NDArray[np.float64]:
+        """The probability (B, A) of each action: the same for all that are legal."""
+        masks = self._game.masks(states)
+        return masks / masks.sum(axis=1, keepdims=True)

@@ -29,6 +29,23 @@ class Agent(Protocol):
         ...
 
 
+@runtime_checkable
+class HasProbabilities(Protocol):
+    """An agent that can say how likely it is to choose each action, which lets its policy be valued exactly."""
+
+    def action_probabilities(self, states: States) -> NDArray[np.floating[Any]]:
+        """The probability (B, A) of each action in each of the (B,) `states`; 0 where it is illegal."""
+        ...
+
+
+def is_deterministic(agent: Agent) -> bool:
+    """Whether `agent` always does the same in the same position, which it says by an attribute `deterministic`.
+
+    Without one it counts as random. One that is deterministic needs no `action_probabilities`: `act` says it all.
+    """
+    return bool(getattr(agent, "deterministic", False))
+
+
 AgentLike = str | Agent
 """An agent, or what names one: a registered name, or the path of a trained model or run."""
 

@@ -265,6 +265,7 @@ class SolverAgent:
     """
 
     name = "solver"
+    deterministic = True
 
     def __init__(self, game: Game, seed: int = 0) -> None:
         self._game = game

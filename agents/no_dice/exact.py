@@ -1,0 +1,291 @@
+"""Whole games of No Dice between known policies, exactly.
+
+Given the probability of every score of every player's turn (`trialea.agents.no_dice.policy`), a position's value is a
+sum over the scores of one turn of the values of later positions. Totals never fall, so positions are valued by falling
+total, and those of fewer players before those of more. The one loop is the round in which everybody scores 0: with p_j
+the chance that player j scores 0 and c_j what its other scores are worth, the values of the k positions of the loop
+satisfy
+
+    W_j = c_j + p_j W_(j + 1)        (j + 1 modulo k)
+
+which is solved exactly. A best response maximises its own turns by the turn's dynamic programme, the others' staying as
+they are; its loop has one unknown, the value at its own turn, which policy iteration finds.
+
+Arrays of a game of n players are by *seat*. `first` stands for the seat that begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trialea.agents.no_dice.policy import NUM_SCORES, PlayersIn, TurnTable, tabulate
+from trialea.agents.no_dice.turn import make_turn, solve_turn
+from trialea.envs.errors import OptionError
+from trialea.envs.game import Game
+from trialea.envs.jit import entry
+
+__all__ = ["best_response", "check_in_reach", "expected_regret", "mover_payoffs", "tabulate", "win_probabilities"]
+
+MAX_PLAYERS, MAX_TARGET = 3, 100
+_MOST_ROUNDS = 100
+_SETTLED = 1e-14  # rounding moves a value by some 1e-16
+
+Seats = tuple[int, ...]
+"""The seats still in, rising."""
+
+
+def check_in_reach(game: Game) -> None:
+    """Raise `OptionError` where the game has too many positions to value all of a policy."""
+    if game.num_players > MAX_PLAYERS or game.options.target > MAX_TARGET:
+        raise OptionError(
+            f"No Dice can be valued exactly for 2 or {MAX_PLAYERS} players and targets up to {MAX_TARGET}, not for"
+            f" {game.num_players} players and target {game.options.target}"
+        )
+
+
+def win_probabilities(game: Game, tables: Sequence[TurnTable]) -> NDArray[np.float64]:
+    """The probability (n, n) that each seat wins: row `first`, column seat; `tables` holds one for each seat."""
+    values = _values(game, tables)
+    return values[tuple(range(game.num_players))][:, *[0] * game.num_players]
+
+
+def mover_payoffs(game: Game, table: TurnTable) -> dict[PlayersIn, NDArray[np.float64]]:
+    """What each score of a turn is worth to the mover, (T, …, 61), where everybody plays on as in `table`."""
+    target = game.options.target
+    values = _values(game, [table] * game.num_players)
+    payoffs = {}
+    for seats in values:
+        if seats[0] == 0 and len(seats) > 1:
+            payoffs[seats] = np.zeros((target,) * len(seats) + (NUM_SCORES,))
+            for score in range(min(NUM_SCORES, target)):
+                payoffs[seats][: target - score, ..., score] = values[seats][1, score:, ..., 0]
+    return payoffs
+
+
+def best_response(game: Game, tables: Sequence[TurnTable], seat: int) -> NDArray[np.float64]:
+    """The greatest probability (n,) with which `seat` can win, by `first`; the others play by their `tables`."""
+    values: dict[Seats, NDArray[np.float64]] = {}
+    for seats in _sets_of_seats(game.num_players):
+        _best_values(_Loops(game, tables, seats), seat, values, game)
+    return values[tuple(range(game.num_players))][:, *[0] * game.num_players]
+
+
+def expected_regret(game: Game, tables: Sequence[TurnTable], seat: int) -> NDArray[np.float64]:
+    """What is expected of the decisions of `seat` in a game, (T, throws, 3) by its total and throws made less 1.
+
+    The last axis is that of `TurnTable.judged`. Each seat begins with the same probability.
+    """
+    n, target = game.num_players, game.options.target
+    found = np.zeros((target, game.options.throws, 3))
+    for seats, visits in _visits(game, tables).items():
+        if seat in seats and len(seats) > 1:
+            place = seats.index(seat)
+            key = _key(seats, place, n)
+            turns = [(axis - place) % len(seats) for axis in range(len(seats))]
+            often = np.moveaxis(visits[place], range(len(seats)), turns)  # the mover first, as the table has it
+            of_turns = often[..., None, None] * tables[seat].judged[key]
+            found += of_turns.reshape(target, -1, *found.shape[1:]).sum(axis=1)
+    return found
+
+
+def _sets_of_seats(num_players: int) -> list[Seats]:
+    """Every set of seats that may be in, the small ones first."""
+    return [seats for size in range(1, num_players + 1) for seats in combinations(range(num_players), size)]
+
+
+def _key(seats: Seats, place: int, num_players: int) -> PlayersIn:
+    """The players in, as seen by the mover at that place among the `seats`."""
+    k = len(seats)
+    return tuple((seats[(place + j) % k] - seats[place]) % num_players for j in range(k))
+
+
+class _Loops:
+    """The positions in which certain k seats are in, grouped by the sum of their totals.
+
+    What holds for M positions and k movers has the shape (k, M, …).
+
+    Attributes:
+        seats: who is in.
+        target: T.
+    """
+
+    def __init__(self, game: Game, tables: Sequence[TurnTable], seats: Seats) -> None:
+        self.seats = seats
+        self.target: int = game.options.target
+        self._game = game
+        self._scores = [
+            tables[seat].scores[_key(seats, place, game.num_players)] if len(seats) > 1 else None
+            for place, seat in enumerate(seats)
+        ]
+
+    def by_sum(self, rising: bool) -> Iterator[NDArray[np.int64]]:
+        """The totals (M, k) of the positions of each sum."""
+        k, target = len(self.seats), self.target
+        totals = np.stack(np.unravel_index(np.arange(target**k), (target,) * k), axis=1)
+        sums = totals.sum(axis=1)
+        order = np.argsort(sums, kind="stable")
+        groups = np.split(totals[order], np.flatnonzero(np.diff(sums[order])) + 1)
+        yield from groups if rising else reversed(groups)
+
+    def chances(self, totals: NDArray[np.int64], place: int) -> NDArray[np.float64]:
+        """The probability (M, 61) of each score of the turn of the mover at that place."""
+        k = len(self.seats)
+        table = self._scores[place]
+        assert table is not None
+        return table[tuple(totals[:, (place + j) % k] for j in range(k))]
+
+    def later(self, totals: NDArray[np.int64], place: int) -> tuple[NDArray[np.bool_], tuple[Any, ...]]:
+        """Whether the mover is still in after each score (M, 61), and the index of the positions that then follow.
+
+        Where it is not the index is of some position that means nothing.
+        """
+        k = len(self.seats)
+        after = totals[:, place, None] + np.arange(NUM_SCORES)
+        index = [totals[:, j, None] for j in range(k)]
+        index[place] = np.minimum(after, self.target - 1)
+        return after < self.target, ((place + 1) % k, *index)
+
+    def without(self, totals: NDArray[np.int64], place: int) -> tuple[Seats, tuple[Any, ...]]:
+        """Who is in once the mover is out, and the index (M,) of the positions that then follow."""
+        seats = (*self.seats[:place], *self.seats[place + 1 :])
+        rest = [totals[:, j] for j in range(len(self.seats)) if j != place]
+        return seats, (place % len(seats), *rest)
+
+
+def _worth(loops: _Loops, totals: NDArray[np.int64], place: int, values: Mapping[Seats, Any]) -> NDArray[np.float64]:
+    """What each score of the mover's turn is worth, (M, 61, …); that of 0 means nothing yet."""
+    still_in, later = loops.later(totals, place)
+    seats, rest = loops.without(totals, place)
+    worth = values[loops.seats][later]
+    still_in = still_in.reshape(still_in.shape + (1,) * (worth.ndim - 2))
+    return np.where(still_in, worth, values[seats][rest][:, None])
+
+
+def _close(constants: NDArray[np.float64], zeros: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The solution (k, M, …) of W_j = c_j + p_j W_(j + 1), round the loop, for c (k, M, …) and p (k, M)."""
+    k = len(zeros)
+    p = zeros.reshape(zeros.shape + (1,) * (constants.ndim - 2))
+    once = np.zeros_like(constants[0])
+    for j in range(k - 1, -1, -1):
+        once = constants[j] + p[j] * once
+    solved = np.empty_like(constants)
+    solved[0] = once / (1.0 - p.prod(axis=0))
+    for j in range(k - 1, 0, -1):
+        solved[j] = constants[j] + p[j] * solved[(j + 1) % k]
+    return solved
+
+
+def _values(game: Game, tables: Sequence[TurnTable]) -> dict[Seats, NDArray[np.float64]]:
+    """For each set of seats in: the probability (k, T, …, n) of winning, by mover, totals of those in, and seat."""
+    n, target = game.num_players, game.options.target
+    values: dict[Seats, NDArray[np.float64]] = {}
+    for seats in _sets_of_seats(n):
+        k = len(seats)
+        values[seats] = np.zeros((k,) + (target,) * k + (n,))
+        if k == 1:
+            values[seats][..., seats[0]] = 1.0
+            continue
+        loops = _Loops(game, tables, seats)
+        for totals in loops.by_sum(rising=False):
+            chances = np.stack([loops.chances(totals, place) for place in range(k)])
+            constants = np.stack(
+                [
+                    np.einsum("ms,msn->mn", chances[place, :, 1:], _worth(loops, totals, place, values)[:, 1:])
+                    for place in range(k)
+                ]
+            )
+            values[seats][:, *totals.T] = _close(constants, chances[:, :, 0])
+    return values
+
+
+def _best_values(loops: _Loops, seat: int, values: dict[Seats, NDArray[np.float64]], game: Game) -> NDArray[np.float64]:
+    """The best probability (k, T, …) with which `seat` wins, by mover and totals; `values` has those of fewer seats."""
+    k, target = len(loops.seats), loops.target
+    found = values[loops.seats] = np.zeros((k,) + (target,) * k)
+    if seat not in loops.seats or k == 1:
+        found[:] = seat in loops.seats
+        return found
+    mine, turn = loops.seats.index(seat), make_turn(game.options.intermediates)
+    for totals in loops.by_sum(rising=False):
+        worth = [_worth(loops, totals, place, values) for place in range(k)]
+        # The value before my own turn is x; after my zero, when the next player throws, it is constant + factor x.
+        constants, factors = np.zeros((k, len(totals))), np.ones((k, len(totals)))
+        for j in range(k - 1, 0, -1):
+            place, following = (mine + j) % k, (mine + j + 1) % k
+            chances = loops.chances(totals, place)
+            other = (chances[:, 1:] * worth[place][:, 1:]).sum(axis=1)
+            constants[place] = other + chances[:, 0] * constants[following]
+            factors[place] = chances[:, 0] * factors[following]
+        x, after = np.empty(len(totals)), (mine + 1) % k
+        if not best_turns(worth[mine], constants[after], factors[after], game.options.throws, turn, x):
+            raise ArithmeticError(f"policy iteration did not settle where the totals add up to {totals[0].sum()}")
+        found[:, *totals.T] = constants + factors * x
+    return found
+
+
+@entry
+def best_turns(payoffs: Any, constants: Any, factors: Any, throws: Any, turn: Any, out: Any) -> bool:
+    """The values (M,) of the best turns, where scoring 0 pays constant + factor × the value itself.
+
+    Args:
+        payoffs: (M, 61), what each score pays; that of 0 is written here.
+        constants, factors: (M,).
+        throws: how many throws a turn has.
+        turn: the tables.
+        out: (M,), for the values.
+
+    Returns:
+        Whether policy iteration settled everywhere.
+    """
+    work, zeros = np.empty(turn.lattice.num_patterns), np.empty(turn.lattice.num_patterns)
+    for m in range(len(payoffs)):
+        x, settled = 0.5, False
+        for _ in range(_MOST_ROUNDS):
+            payoffs[m, 0] = constants[m] + factors[m] * x
+            value, zero = solve_turn(payoffs[m], throws, turn, work, zeros)
+            # Under this policy x = rest + zero (constant + factor x).
+            rest = value - zero * payoffs[m, 0]
+            improved = (rest + zero * constants[m]) / (1.0 - zero * factors[m])
+            settled = abs(improved - x) < _SETTLED
+            x = improved
+            if settled:
+                break
+        if not settled:
+            return False
+        out[m] = x
+    return True
+
+
+def _visits(game: Game, tables: Sequence[TurnTable]) -> dict[Seats, NDArray[np.float64]]:
+    """For each set of seats in: the expected number of turns (k, T, …) in a game, by mover and totals of those in.
+
+    Each seat begins with the same probability. Of one seat alone it is the probability that it wins, with its total.
+    """
+    n, target = game.num_players, game.options.target
+    visits = {seats: np.zeros((len(seats),) + (target,) * len(seats)) for seats in _sets_of_seats(n)}
+    visits[tuple(range(n))][:, *[0] * n] = 1.0 / n
+    for seats in reversed(_sets_of_seats(n)):
+        k = len(seats)
+        if k == 1:
+            continue
+        loops, arrived = _Loops(game, tables, seats), visits[seats]
+        backwards = -np.arange(k) % k
+        for totals in loops.by_sum(rising=True):
+            chances = np.stack([loops.chances(totals, place) for place in range(k)])
+            # Turns are begun on arrival and after the mover before has scored 0: the loop the other way round.
+            begun = _close(arrived[:, *totals.T][backwards], chances[:, :, 0][backwards - 1])[backwards]
+            arrived[:, *totals.T] = begun
+            for place in range(k):
+                reached = begun[place][:, None] * chances[place]
+                still_in, later = loops.later(totals, place)
+                goes_on = still_in & (np.arange(NUM_SCORES) > 0)
+                index = tuple(np.broadcast_to(part, goes_on.shape)[goes_on] for part in later)
+                np.add.at(arrived, index, reached[goes_on])
+                rest, index = loops.without(totals, place)
+                np.add.at(visits[rest], index, np.where(still_in, 0.0, reached).sum(axis=1))
+    return visits

@@ -1,0 +1,315 @@
+"""What a policy's turns of No Dice come to, exactly: the chance of every score, and what its decisions cost.
+
+With the totals fixed a policy is a table: for every throw of the five dice, told apart by their faces' indexes since a
+network sees these, and every number of throws made, the probability of each action. Going forward from the first throw,
+each of the 7,776 outcomes as likely as another, the probability of an outcome flows to the scores of the expressions
+chosen and to the keep patterns of the dice thrown again; a pattern's probability is then spread over the faces of one
+die after the other, which gives the outcomes of the next throw. Nothing is sampled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from itertools import combinations, product
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trialea.agents.no_dice.turn import MAX_SCORE, TIE, fill_action_values, fill_stages, make_turn
+from trialea.agents.policy import ask, check_can_tell
+from trialea.envs.agent import Agent
+from trialea.envs.errors import OptionError
+from trialea.envs.game import Game, States
+from trialea.envs.jit import entry, kernel
+from trialea.envs.no_dice.rules import (
+    ILLEGAL,
+    NUM_ACTIONS,
+    NUM_DICE,
+    NUM_OUTCOMES,
+    NUM_REROLLS,
+    Options,
+    outcome_faces,
+    tables,
+)
+
+SLOTS = 7  # of a die in a keep pattern: its six faces, and "thrown again"
+NUM_PATTERNS = SLOTS**NUM_DICE
+NUM_SCORES = MAX_SCORE + 1
+_SAMPLE = 256  # positions in which an agent is checked
+REGRET, DECISIONS, OPTIMAL = 0, 1, 2  # the columns of `judged`
+
+PlayersIn = tuple[int, ...]
+"""Who is still in, as places from the mover on: (0, 2) is the mover and the second player after it."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnTable:
+    """A policy's turns. Positions are the totals of those still in, each below the target, the mover's first.
+
+    Attributes:
+        name: the agent's.
+        scores: for each choice of players in: (T, …, 61) float64, the probability of each score of the mover's turn.
+        judged: the same (T, …, throws, 3), by the number of throws made less 1: the expected regret of the mover's
+            decisions in its turn, how many of them are not trivial, and how many of those are without regret. Empty
+            where the policy was not judged.
+        states: how many decisions the agent was asked for.
+    """
+
+    name: str
+    scores: Mapping[PlayersIn, NDArray[np.float64]]
+    judged: Mapping[PlayersIn, NDArray[np.float64]]
+    states: int
+
+
+def players_in(num_players: int) -> list[PlayersIn]:
+    """Every choice of two or more players in a game of so many that has the mover in it."""
+    others = range(1, num_players)
+    return [(0, *rest) for size in range(num_players - 1, 0, -1) for rest in combinations(others, size)]
+
+
+def tabulate(
+    game: Game,
+    agent: Agent,
+    payoffs: Mapping[PlayersIn, NDArray[np.float64]] | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> TurnTable:
+    """Work out the turns of `agent`, a deterministic one or one that tells its probabilities.
+
+    It is shown positions with player_0 to move, no turns counted, and a player who is out at exactly the target.
+
+    Args:
+        game: No Dice.
+        agent: whose policy it is.
+        payoffs: what each score is worth to the mover of each position, (T, …, 61) as in `TurnTable.scores`, if its
+            decisions are to be judged: as turns that are played best from there on.
+        progress: called with the share of the work done, from 0 to 1.
+    """
+    check_can_tell(agent)
+    _check_depends_on_position_alone(game, agent)
+    target, keys = game.options.target, players_in(game.num_players)
+    turns = _Turns(game, agent)
+    whole = sum(target ** len(key) for key in keys)
+    scores, judged, done = {}, {}, 0
+    for key in keys:
+        shape = (target,) * len(key)
+        scores[key] = np.zeros((*shape, NUM_SCORES))
+        judged[key] = np.zeros((*shape, game.options.throws, 3))
+        for totals in product(range(target), repeat=len(key)):
+            payoff = payoffs[key][totals] if payoffs else np.empty(0)
+            turns.follow(key, totals, payoff, scores[key][totals], judged[key][totals])
+            done += 1
+            if progress is not None:
+                progress(done / whole)
+    return TurnTable(agent.name, scores, judged if payoffs else {}, turns.states)
+
+
+class _Flow(NamedTuple):
+    """What the kernels look up, besides the turn's own tables.
+
+    Attributes:
+        by_kind: (7776,) int64, the throws ordered by kind.
+        kept: (7776, 31) uint16, the keep pattern that each rethrow makes of each throw: in base 7, die 0 the lowest
+            digit, 6 for a die that is thrown again.
+        full: (7776,) uint16, the pattern that keeps every die.
+        only: (7776,) int64, the one score that each throw can end with if it is the last; -1 where there is a choice.
+    """
+
+    by_kind: Any
+    kept: Any
+    full: Any
+    only: Any
+
+
+@cache
+def _make_flow(intermediates: Literal["any", "natural"]) -> _Flow:
+    faces = np.array([outcome_faces(outcome) for outcome in range(NUM_OUTCOMES)])
+    thrown = (np.arange(1, NUM_REROLLS + 1)[:, None] >> np.arange(NUM_DICE)) & 1
+    slots = np.where(thrown, SLOTS - 1, faces[:, None, :])  # (7776, 31, 5)
+    place = SLOTS ** np.arange(NUM_DICE)
+    scores = tables(Options(intermediates=intermediates)).scores.astype(np.int64)
+    least, most = scores.min(axis=1), np.where(scores == ILLEGAL, -1, scores).max(axis=1)
+    return _Flow(
+        by_kind=np.argsort(make_turn(intermediates).kind_of, kind="stable"),
+        kept=(slots @ place).astype(np.uint16),
+        full=(faces @ place).astype(np.uint16),
+        only=np.where(least == most, least, -1),
+    )
+
+
+class _Turns:
+    """Asks an agent what it does after each throw of a turn, and follows the probabilities through the turn."""
+
+    def __init__(self, game: Game, agent: Agent) -> None:
+        self.states = 0
+        self._game = game
+        self._agent = agent
+        self._throws = game.options.throws
+        self._turn = make_turn(game.options.intermediates)
+        self._flow = _make_flow(game.options.intermediates)
+        every = game.start(np.zeros(NUM_OUTCOMES, np.uint64))
+        every.dice = [outcome_faces(outcome) for outcome in range(NUM_OUTCOMES)]
+        free = self._flow.only < 0
+        self._early = every, np.arange(NUM_OUTCOMES)
+        self._last = every[free].view(np.recarray), np.where(free, np.cumsum(free) - 1, -1)
+        self._values = np.empty((self._throws, self._turn.lattice.num_patterns))
+
+    def follow(
+        self,
+        key: PlayersIn,
+        totals: tuple[int, ...],
+        payoff: NDArray[np.float64],
+        scores: NDArray[np.float64],
+        judged: NDArray[np.float64],
+    ) -> None:
+        """One turn at these totals: fill `scores` (61,), and `judged` (throws, 3) where `payoff` (61,) is not empty."""
+        if len(payoff):
+            fill_turn(payoff, self._throws, self._turn, self._values)
+        reach = np.full(NUM_OUTCOMES, 1.0 / NUM_OUTCOMES)
+        for made in range(1, self._throws + 1):
+            states, row_of = self._early if made < self._throws else self._last
+            states.throws = made
+            self._set_totals(states, key, totals)
+            choices = ask(self._agent, self._game, states)
+            self.states += len(states)
+            left = self._throws - made
+            row = self._values[left]
+            follow_throw(choices, row_of, left, self._turn, self._flow, payoff, row, reach, scores, judged[made - 1])
+
+    def _set_totals(self, states: States, key: PlayersIn, totals: tuple[int, ...]) -> None:
+        out = [seat for seat in range(self._game.num_players) if seat not in key]
+        states.scores[:, list(key)], states.finished[:, list(key)] = totals, 0
+        states.scores[:, out], states.finished[:, out] = self._game.options.target, 1
+
+
+def _check_depends_on_position_alone(game: Game, agent: Agent) -> None:
+    """Refuse an agent that chooses by the seat, the seed or the turns played, going by some positions."""
+    rng, n = np.random.default_rng(0), game.num_players
+    states = game.start(np.arange(_SAMPLE))
+    states.dice = rng.integers(6, size=states.dice.shape)
+    states.throws = rng.integers(1, game.options.throws + 1, _SAMPLE)
+    states.scores[:, :n] = rng.integers(game.options.target, size=(_SAMPLE, n))
+    turned = game.clone(states, seed=1001)
+    turned.mover = n - 1
+    turned.scores[:, :n] = np.roll(states.scores[:, :n], -1, axis=1)
+    turned.turns[:, :n] = rng.integers(1, 10, (_SAMPLE, n))
+    turned.decisions = rng.integers(1, 100, _SAMPLE)
+    one, other = ask(agent, game, states), ask(agent, game, turned)
+    if not (
+        np.array_equal(one.actions, other.actions) and np.allclose(one.probabilities, other.probabilities, atol=1e-4)
+    ):
+        raise OptionError(
+            f"agent {agent.name!r} cannot be valued exactly: in some positions it does not do the same with the same"
+            " totals, dice and throws made, if the seat, the seed or the number of turns played is another"
+        )
+
+
+@entry
+def fill_turn(payoff: Any, throws: Any, turn: Any, values: Any) -> None:
+    """`fill_stages` for calls from Python."""
+    fill_stages(payoff, throws, turn, values)
+
+
+@kernel
+def _judge(payoff: Any, turn: Any, row: Any, kind: Any, left: Any, action_values: Any) -> Any:
+    """Fill the values of the actions on a kind of throw; the best of them, and whether they differ."""
+    fill_action_values(payoff, turn, row, kind, left, action_values)
+    best, least = -np.inf, np.inf
+    for value in action_values:
+        if value > best:  # false of NaN, an illegal action's
+            best = value
+        if value < least:
+            least = value
+    return best, best - least > TIE
+
+
+@kernel
+def _take(action: Any, chance: Any, outcome: Any, kind: Any, turn: Any, flow: Any, patterns: Any, scores: Any) -> None:
+    """Let the chance of taking an action flow on: to a keep pattern, or to a score."""
+    if action < NUM_REROLLS:
+        patterns[flow.kept[outcome, action]] += chance
+    else:
+        scores[turn.action_scores[kind, action - NUM_REROLLS]] += chance
+
+
+@kernel
+def _count(chance: Any, lost: Any, judged: Any) -> None:
+    """Count a decision that is not trivial, taken with this chance."""
+    judged[DECISIONS] += chance
+    if lost > TIE:
+        judged[REGRET] += chance * lost
+    else:
+        judged[OPTIMAL] += chance
+
+
+@entry
+def follow_throw(
+    choices: Any,
+    row_of: Any,
+    left: Any,
+    turn: Any,
+    flow: Any,
+    payoff: Any,
+    row: Any,
+    reach: Any,
+    scores: Any,
+    judged: Any,
+) -> None:
+    """Follow a policy through one decision and the throw after it.
+
+    Args:
+        choices: what the policy does, for the throws that it was asked about.
+        row_of: (7776,), where each throw stands in `choices`, -1 where it was not asked about.
+        left: throws still to come.
+        turn, flow: the tables.
+        payoff: (61,), by which to judge the decisions; empty if they are not to be judged.
+        row: (num_patterns,), the row of `fill_stages` for so many throws to come, where they are.
+        reach: (7776,), in: the probability that each throw is on the table; out: the same after the next throw.
+        scores: (61,), to which the probabilities of ending with each score are added.
+        judged: (3,), to which regret, decisions and optimal ones are added.
+    """
+    patterns = np.zeros(NUM_PATTERNS)
+    action_values = np.empty(NUM_ACTIONS)
+    last_kind, best, matters = -1, 0.0, False
+    for outcome in flow.by_kind:
+        chance = reach[outcome]
+        if chance == 0.0:
+            continue
+        place, kind = row_of[outcome], turn.kind_of[outcome]
+        if place < 0:
+            scores[flow.only[outcome]] += chance
+            continue
+        if len(payoff) and kind != last_kind:
+            last_kind = kind
+            best, matters = _judge(payoff, turn, row, kind, left, action_values)
+        if len(choices.actions):
+            action = choices.actions[place]
+            _take(action, chance, outcome, kind, turn, flow, patterns, scores)
+            if matters:
+                _count(chance, best - action_values[action], judged)
+            continue
+        for action in range(NUM_ACTIONS):
+            part = choices.probabilities[place, action]
+            if part > 0.0:
+                taken = chance * (part / choices.sums[place])
+                _take(action, taken, outcome, kind, turn, flow, patterns, scores)
+                if matters:
+                    _count(taken, best - action_values[action], judged)
+    _spread(patterns)
+    for outcome in range(NUM_OUTCOMES):
+        reach[outcome] = patterns[flow.full[outcome]]
+
+
+@kernel
+def _spread(patterns: Any) -> None:
+    """Let the dice fall: the chance of every pattern goes to the full throws that it can become."""
+    stride = 1
+    for _ in range(NUM_DICE):
+        for base in range(0, NUM_PATTERNS, SLOTS * stride):
+            for low in range(base, base + stride):
+                chance = patterns[low + (SLOTS - 1) * stride] / 6.0
+                for face in range(SLOTS - 1):
+                    patterns[low + face * stride] += chance
+        stride *= SLOTS

@@ -1,0 +1,105 @@
+"""An agent's policy in given positions: asked for in batches, and checked."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trialea.envs.agent import Agent, HasProbabilities, is_deterministic
+from trialea.envs.errors import IllegalActionError, OptionError
+from trialea.envs.game import Game, States
+from trialea.envs.jit import entry
+
+_ROUNDING = 1e-3  # probabilities may sum to 1 but for so much
+
+
+class Choices(NamedTuple):
+    """What an agent does in N positions.
+
+    Attributes:
+        actions: (N,) int64, the actions of a deterministic agent; (0,) for any other.
+        probabilities: (N, A), the probability of each action, which may be off by a factor that is the same for all
+            actions of a position; (0, A) for a deterministic agent.
+        sums: (N,) float64, the sums of the probabilities; (0,) for a deterministic agent.
+    """
+
+    actions: NDArray[np.int64]
+    probabilities: NDArray[np.floating[Any]]
+    sums: NDArray[np.float64]
+
+
+def check_can_tell(agent: Agent) -> None:
+    """Raise `OptionError` where an agent's policy cannot be known: it is random and tells no probabilities."""
+    if not is_deterministic(agent) and not isinstance(agent, HasProbabilities):
+        raise OptionError(
+            f"the policy of agent {agent.name!r} cannot be known: it must say that it is deterministic (deterministic ="
+            " True) or have a method action_probabilities(states) that gives the (B, A) probabilities of its actions"
+        )
+
+
+def ask(agent: Agent, game: Game, states: States) -> Choices:
+    """What `agent` does in each of the (N,) `states` of `game`, none of them over.
+
+    Raises:
+        OptionError: see `check_can_tell`; or what it gives are no probabilities.
+        IllegalActionError: it chooses an action that is not legal, or gives one a positive probability; names agent,
+            action and position.
+    """
+    check_can_tell(agent)
+    count = len(states)
+    none = np.empty((0, game.num_actions), np.float32)
+    if is_deterministic(agent):
+        try:
+            actions = game.as_actions(agent.act(states), count)
+        except IllegalActionError as error:
+            raise IllegalActionError(f"agent {agent.name!r} gave no actions: {error}") from None
+        place = game.loops.first_illegal(states, np.arange(count), actions, game.num_actions, game.tables)
+        if place >= 0:
+            raise _blame(agent, game, states[place], int(actions[place]))
+        return Choices(actions, none, np.empty(0))
+    assert isinstance(agent, HasProbabilities)
+    found = np.ascontiguousarray(agent.action_probabilities(states))
+    if found.shape != (count, game.num_actions) or found.dtype.kind != "f":
+        raise OptionError(
+            f"action_probabilities of agent {agent.name!r} must be an array of shape ({count}, {game.num_actions}) of"
+            f" numbers with decimals, not of shape {found.shape} of {found.dtype}"
+        )
+    sums = np.empty(count)
+    place, action = first_wrong(found, game.masks(states), _ROUNDING, sums)
+    if action >= 0:
+        raise _blame(agent, game, states[place], action)
+    if place >= 0:
+        raise OptionError(
+            f"action_probabilities of agent {agent.name!r} must be at least 0 and sum to 1; they are"
+            f" from {found[place].min():.6g} to {found[place].max():.6g} and sum to {found[place].sum():.6g} here:\n"
+            + game.text(states[place])
+        )
+    return Choices(np.empty(0, np.int64), found, sums)
+
+
+def _blame(agent: Agent, game: Game, state: Any, action: int) -> IllegalActionError:
+    what = game.why_illegal(state, action)
+    return IllegalActionError(f"agent {agent.name!r} chose {what}; the position:\n{game.text(state)}")
+
+
+@entry
+def first_wrong(probabilities: Any, masks: Any, rounding: Any, sums: Any) -> Any:
+    """The first row of `probabilities` (N, A) that is no distribution over the legal actions in `masks`, or -1.
+
+    With it comes the illegal action of positive probability, or -1 where that is not what is wrong. Fills `sums` (N,).
+    """
+    for i in range(len(probabilities)):
+        total = 0.0
+        for action in range(probabilities.shape[1]):
+            probability = np.float64(probabilities[i, action])
+            if not probability >= 0.0:  # which holds of what is no number, too
+                return i, -1
+            if probability > 0.0 and masks[i, action] == 0:
+                return i, action
+            total += probability
+        if not abs(total - 1.0) <= rounding:
+            return i, -1
+        sums[i] = total
+    return -1, -1
