@@ -1,16 +1,22 @@
 """Exact values of rethrowing dice, one die at a time.
 
-A *keep pattern* says of each die which face it keeps, or that it is thrown again: a die with k distinct faces has k + 1
-slots, the last for "thrown again". The expected value of a pattern is the mean over the faces of any one of its thrown
-dice of the values of the patterns with that die kept, so a pass over each die fills the whole lattice from its corner
-of full throws. The best pattern to keep from a throw is found by the same passes with a maximum for the mean.
+**Different dice.** A *keep pattern* says of each die which face it keeps, or that it is thrown again: a die with k
+distinct faces has k + 1 slots, the last for "thrown again". The expected value of a pattern is the mean over the faces
+of any one of its thrown dice of the values of the patterns with that die kept, so a pass over each die fills the whole
+lattice from its corner of full throws. The best pattern to keep from a throw is found by the same passes with a maximum
+for the mean. Faces that score alike are one slot with their joint probability, which halves the lattice for No Dice's
+dice.
 
-Faces that score alike are one slot with their joint probability, which halves the lattice for No Dice's dice.
+**Equal dice.** Which die shows what is nothing then, and a *keep* is the multiset of the faces kept: 462 of them for
+five dice. A keep's expected value is the mean over the faces of the next die of the values of the keeps with that die
+more; the best keep of a throw is the throw itself or the best keep of the throws with one die fewer.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations_with_replacement
+from math import factorial, prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -134,3 +140,116 @@ def decide(values: Any, followers: Any, stop: Any, stop_followers: Any, patterns
         if len(followers):
             followers[patterns[kind]] = stop_followers[kind]
     choose_best(values, followers, lattice)
+
+
+class KeepLattice(NamedTuple):
+    """The shape of the lattice of keeps of n equal dice, as the kernels read it.
+
+    A keep is a sorted tuple of at most n kinds of face. Keeps are numbered by their size, from the empty one, which is
+    number 0, to the full throws, which come last; those of one size are in lexicographic order. Kernels go over pairs
+    of keeps, since a maximum of two sources at a time compiles to vector instructions where one of one does not.
+
+    Attributes:
+        more: (num_partial, k or k + 1) uint64, the keep with one more die of each kind, for those that are not full.
+            Where the number of kinds is odd, a column of probability 0 makes it even.
+        weights: (k or k + 1,) float64, the probability of each kind on one die.
+        fewer: (pairs, 2) uint64, for each keep in turn but the empty one: the keeps with one die fewer, by twos, the
+            last one twice where their number is odd.
+        first: (num_keeps + 1,) int64, where each keep's stretch of `fewer` begins.
+        chances: (num_keeps - num_partial,) float64, the probability of each full throw.
+        num_partial: how many keeps are not full, so the number of the first full throw.
+        num_keeps: how many keeps there are.
+    """
+
+    more: Any
+    weights: Any
+    fewer: Any
+    first: Any
+    chances: Any
+    num_partial: int
+    num_keeps: int
+
+
+def keeps_of(num_dice: int, num_kinds: int) -> list[tuple[int, ...]]:
+    """Every keep of so many equal dice with so many kinds of face, in the order of the lattice."""
+    kinds = range(num_kinds)
+    return [keep for size in range(num_dice + 1) for keep in combinations_with_replacement(kinds, size)]
+
+
+def make_keep_lattice(num_dice: int, weights: Sequence[float]) -> KeepLattice:
+    """The lattice of keeps for `num_dice` equal dice that show each kind of face with the probability given."""
+    keeps = keeps_of(num_dice, len(weights))
+    number = {keep: k for k, keep in enumerate(keeps)}
+    partial = [keep for keep in keeps if len(keep) < num_dice]
+    more = [[number[tuple(sorted((*keep, kind)))] for kind in range(len(weights))] for keep in partial]
+    fewer = [sorted({number[keep[:die] + keep[die + 1 :]] for die in range(len(keep))}) for keep in keeps]
+    pairs = [[(row[i], row[min(i + 1, len(row) - 1)]) for i in range(0, len(row), 2)] for row in fewer]
+    odd = len(weights) % 2
+    return KeepLattice(
+        more=np.array([row + row[-1:] * odd for row in more], np.uint64),
+        weights=np.array([*weights, *[0.0] * odd]),
+        fewer=np.array([pair for row in pairs for pair in row], np.uint64),
+        first=np.cumsum([0, *map(len, pairs)]),
+        chances=np.array([_chance(keep, weights) for keep in keeps[len(partial) :]]),
+        num_partial=len(partial),
+        num_keeps=len(keeps),
+    )
+
+
+def _chance(throw: tuple[int, ...], weights: Sequence[float]) -> float:
+    """The probability that equal dice show these faces in any order."""
+    counts = [throw.count(kind) for kind in range(len(weights))]
+    orders = factorial(len(throw)) // prod(map(factorial, counts))
+    return orders * prod(weight**count for weight, count in zip(weights, counts, strict=True))
+
+
+@kernel
+def expect_keeps(values: Any, lattice: Any) -> None:
+    """Fill the values (num_keeps, N) of the keeps with expectations from those of the full throws, in N problems."""
+    lanes = np.uint64(values.shape[1])
+    weights = lattice.weights
+    for k in range(lattice.num_partial - 1, -1, -1):
+        out, more = values[k], lattice.more[k]
+        one, other, p, q = values[more[0]], values[more[1]], weights[0], weights[1]
+        for lane in range(lanes):
+            out[lane] = p * one[lane] + q * other[lane]
+        for kind in range(2, len(weights), 2):
+            one, other, p, q = values[more[kind]], values[more[kind + 1]], weights[kind], weights[kind + 1]
+            for lane in range(lanes):
+                out[lane] += p * one[lane] + q * other[lane]
+
+
+@kernel
+def choose_keeps(values: Any, lattice: Any) -> None:
+    """Give each full throw the best value of throwing again any of its dice, one at least, in N problems.
+
+    Args:
+        values: (num_keeps, N), in: the value of every keep that is not full, as `expect_keeps` leaves it; out: at the
+            full throws the best of their keeps (what lies elsewhere then means nothing).
+        lattice: the dice.
+    """
+    lanes = np.uint64(values.shape[1])
+    for k in range(1, lattice.num_keeps):
+        start, out = lattice.first[k], values[k]
+        if k >= lattice.num_partial:
+            one, other = values[lattice.fewer[start, 0]], values[lattice.fewer[start, 1]]
+            for lane in range(lanes):
+                out[lane] = one[lane] if one[lane] > other[lane] else other[lane]
+            start += 1
+        for pair in range(start, lattice.first[k + 1]):
+            raise_to(out, values[lattice.fewer[pair, 0]], values[lattice.fewer[pair, 1]])
+
+
+@kernel
+def copy(source: Any, out: Any) -> None:
+    """Copy `source` (N,) to `out`; the compiler makes far less code of this than of an assignment of slices."""
+    for lane in range(np.uint64(len(out))):
+        out[lane] = source[lane]
+
+
+@kernel
+def raise_to(out: Any, one: Any, other: Any) -> None:
+    """Raise `out` (N,) to the greatest of itself and two others."""
+    for lane in range(np.uint64(len(out))):
+        best = one[lane] if one[lane] > out[lane] else out[lane]
+        out[lane] = other[lane] if other[lane] > best else best

@@ -29,5 +29,6 @@ class RandomAgent:
 
     def action_probabilities(self, states: States) -> NDArray[np.float64]:
         """The probability (B, A) of each action: the same for all that are legal."""
-        masks = self._game.masks(states)
-        return masks / masks.sum(axis=1, keepdims=True)
+        probabilities = self._game.masks(states).astype(np.float64)
+        probabilities /= probabilities.sum(axis=1, keepdims=True)
+        return probabilities

@@ -76,8 +76,10 @@ GAMES: dict[str, Entry] = {
             agents={
                 **_COMMON_AGENTS,
                 "greedy": "trialea.agents.poker_figures.greedy:GreedyAgent",
+                "reference": "trialea.agents.poker_figures.reference:ReferenceAgent",
+                "solver": "trialea.agents.poker_figures.solver:SolverAgent",
             },
-            solver="",
+            solver="trialea.agents.poker_figures.solver",
             most_players={},
         ),
         Entry(

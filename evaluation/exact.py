@@ -8,6 +8,7 @@ For games whose registry entry names a module for it (`exact`). That module offe
 | `tabulate(game, agent, payoffs=None, progress=None)` | all that is needed of a policy, with `name` and `states` |
 | `win_probabilities(game, tables)` | (n, n): by the seat that begins, each seat's probability of winning |
 | `best_response(game, tables, seat)` | (n,): by the seat that begins, how often `seat` can win against the others |
+| `solution_table(game)` | what `tabulate` would make of the agent that plays the solution; `OptionError` if unsolved |
 | `mover_payoffs(game, table)` | the `payoffs` by which `tabulate` judges decisions, all playing as in `table` |
 | `expected_regret(game, tables, seat)` | (T, throws, 3): by total and throws made, regret, decisions and optimal ones |
 """
@@ -33,8 +34,7 @@ from trialea.evaluation.measure import versions
 from trialea.evaluation.regret import MILLI
 
 Progress = Callable[[float], None]
-_SOLVER = "solver"  # the name of the agent that plays the solution
-_SOLVED, _ASKED = 0.1, 0.9  # the share of the work after which the solution is known, and then the policy
+_ASKED = 0.95  # the share of the work after which the policy is known
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,12 +225,11 @@ def evaluate_exactly(game: Game | str, agent: AgentLike, progress: Progress | No
         solved, payoffs = _solution(game)
     except OptionError as error:  # the solver does not reach so far
         note = str(error)
-    report(_SOLVED)
-    known = _known(game, player, payoffs, lambda done: report(_SOLVED + (_ASKED - _SOLVED) * done))
+    known = _known(game, player, payoffs, lambda done: report(_ASKED * done))
     value, best = _in_every_seat(game, known)
     against, regret = None, None
     if solved is not None:
-        tables = [known.table] + [solved.table] * (game.num_players - 1)
+        tables = [known.table] + [solved] * (game.num_players - 1)
         against = _by_place(module.win_probabilities(game, tables)[:, 0])
         regret = module.expected_regret(game, tables, 0)
     report(1.0)
@@ -293,12 +292,10 @@ def _tables(game: Game, agents: Sequence[PolicyLike]) -> list[Any]:
 
 
 @lru_cache(maxsize=2)
-def _solution(game: Game) -> tuple[KnownPolicy, Any]:
-    """The solution as a policy, and the payoffs by which it judges decisions; `OptionError` where there is none."""
-    if _SOLVER not in entry_of(game.name).agents_for(game.num_players):
-        raise OptionError(f"{game.name} is not solved for {game.num_players} players")
-    known = known_policy(game, make_agent(_SOLVER, game))
-    return known, exact_module(game).mover_payoffs(game, known.table)
+def _solution(game: Game) -> tuple[Any, Any]:
+    """The solution's table and the payoffs by which it judges decisions; `OptionError` where there is none."""
+    table = exact_module(game).solution_table(game)
+    return table, exact_module(game).mover_payoffs(game, table)
 
 
 def _by_place(by_first: NDArray[np.float64]) -> NDArray[np.float64]:

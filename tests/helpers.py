@@ -10,6 +10,7 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -17,15 +18,47 @@ import numpy as np
 import trialea
 from trialea.envs.aec import MultiAgentEnv
 from trialea.envs.game import Game, States
+from trialea.envs.jit import entry
 from trialea.envs.loops import MAX_PLAYERS
 from trialea.envs.registry import GAMES
+from trialea.evaluation.regret import solution_of
 
 JIT_OFF = os.environ.get("NUMBA_DISABLE_JIT", "0") != "0"
 
-# Options under which a turn is one decision and nobody goes out, and under which turns without a choice are common.
-# A new game needs a line in each.
-ONE_DECISION_TURNS: dict[str, dict[str, Any]] = {"no_dice": {"throws": 1, "target": 1000}}
-FORCED_TURNS: dict[str, dict[str, Any]] = {"no_dice": {"throws": 1}}
+# A new game needs a line in each of these.
+# Options under which everybody takes as many turns as everybody else; None where players may be passed over.
+EVEN_TURNS: dict[str, dict[str, Any] | None] = {
+    "no_dice": {"target": 1000},
+    "poker_figures": {},
+    "last_die": None,
+}
+# Options under which turns without a choice are common.
+FORCED_TURNS: dict[str, dict[str, Any]] = {"no_dice": {"throws": 1}, "poker_figures": {}, "last_die": {}}
+# Options under which the reset option `first_player` decides who begins.
+AGREED_ORDER: dict[str, dict[str, Any]] = {"no_dice": {}, "poker_figures": {}, "last_die": {"seating": "fixed"}}
+# Options under which every action may come up.
+ALL_ACTIONS: dict[str, dict[str, Any]] = {
+    "no_dice": {},
+    "poker_figures": {"poker_row": True, "sum_throws": True},
+    "last_die": {},
+}
+# Sets of options that between them try every option.
+VARIANTS: dict[str, list[dict[str, Any]]] = {
+    "no_dice": [{"target": 12}, {"throws": 2, "intermediates": "natural"}],
+    "poker_figures": [
+        {"poker_row": True, "max_turns": 20},
+        {"sum_throws": True, "full_value": 35, "max_turns": 20},
+        {"poker_row": True, "sum_throws": True, "score_open_rows": True, "max_turns": 5},
+        {"rows": "ADS", "columns": 2},
+    ],
+    "last_die": [{"seating": "fixed", "rounds_each": 2}, {"even_ends_round": True}, {"steer": True, "rounds_each": 2}],
+}
+# Options that make a game short.
+SHORT: dict[str, dict[str, Any]] = {
+    "no_dice": {"target": 8},
+    "poker_figures": {"max_turns": 3, "score_open_rows": True},
+    "last_die": {"rounds_each": 1},
+}
 
 
 def player_counts(name: str) -> range:
@@ -36,14 +69,53 @@ def player_counts(name: str) -> range:
 TABLES = [(name, players) for name in GAMES for players in player_counts(name)]
 
 
+def some_player_counts(name: str) -> list[int]:
+    """For slow tests: the fewest players, one more, and the most."""
+    counts = player_counts(name)
+    return sorted({*counts[:2], counts[-1]})
+
+
+SOME_TABLES = [(name, players) for name in GAMES for players in some_player_counts(name)]
+
+
 @cache
-def game_of(name: str, players: int = 2, **options: Any) -> Game:
+def game_of(name: str, players: int | None = None, **options: Any) -> Game:
+    """The game for so many players, by default for the fewest."""
     return trialea.make_game(name, players, **options)
 
 
-def opponents_of(name: str, players: int) -> list[str]:
+def more_players(name: str) -> int:
+    """One player more than the fewest."""
+    return player_counts(name)[1]
+
+
+def opponents_of(name: str, players: int | None = None) -> list[str]:
     """The names of those who can sit in the other seats without a person at the keyboard."""
-    return [agent for agent in GAMES[name].agents_for(players) if agent != "human"]
+    return [agent for agent in GAMES[name].agents_for(players or min(player_counts(name))) if agent != "human"]
+
+
+def has_skill(name: str) -> bool:
+    """Whether an agent of the game can be better than another: where nobody decides anything there is no greedy one."""
+    return "greedy" in GAMES[name].agents
+
+
+def rival_of(name: str) -> str:
+    """An agent that is better than random play, or merely another one where there is no skill."""
+    return "greedy" if has_skill(name) else opponents_of(name)[-1]
+
+
+def words_of(options: Mapping[str, Any]) -> list[str]:
+    """A game's options as they are written on the command line."""
+    return [f"--{key.replace('_', '-')}={value}" for key, value in options.items()]
+
+
+def is_solved(name: str, players: int | None = None, **options: Any) -> bool:
+    """Whether the game's decisions can be judged by an exact solution."""
+    try:
+        solution_of(game_of(name, players, **options))
+    except trialea.OptionError:
+        return False
+    return True
 
 
 def legal_of(mask: np.ndarray) -> list[int]:
@@ -78,6 +150,35 @@ def positions(game: Game, count: int, seed: int = 0, most_decisions: int = 60) -
         states[states.over != 0] = before[states.over != 0]
         targets[before.decisions == states.decisions] = 0
     return states
+
+
+@cache
+def legal_ways(module: ModuleType) -> Any:
+    """A compiled loop that notes, for each state, what `is_legal` and what `num_legal` and `legal` allow."""
+
+    @entry
+    def fill(states, tables, asked, listed):
+        for i in range(len(states)):
+            for action in range(asked.shape[1]):
+                asked[i, action] = module.is_legal(states[i], action, tables)
+            for k in range(module.num_legal(states[i], tables)):
+                listed[i, module.legal(states[i], k, tables)] += 1
+
+    return fill
+
+
+def assert_masks_agree(game: Game, states: States) -> np.ndarray:
+    """The four ways of asking what is legal give one answer, which is returned."""
+    masks = game.masks(states)
+    asked, listed = np.full_like(masks, -1), np.zeros_like(masks)
+    legal_ways(import_module(f"trialea.envs.{game.name}.game"))(states, game.tables, asked, listed)
+    counts = np.full(len(states), -1, np.int64)
+    game.loops.count_legal(states, game.tables, counts)
+    assert (asked == masks).all()
+    assert (listed == masks).all()  # each once
+    assert (counts == masks.sum(axis=1)).all()
+    assert masks.any(axis=1).all()
+    return masks
 
 
 def rotated(states: States, by: int) -> States:

@@ -19,7 +19,7 @@ from trialea.envs.vector import BatchedEnv
 every_game = pytest.mark.parametrize("name", GAMES)
 
 
-def aec(name: str, players: int = 2, **kwargs: Any) -> MultiAgentEnv:
+def aec(name: str, players: int | None = None, **kwargs: Any) -> MultiAgentEnv:
     return import_module(GAMES[name].aec_module).env(num_players=players, **kwargs)
 
 

@@ -66,10 +66,10 @@ class Script:
         let_fall(self.game, self.states, faces)
 
     def again(self, faces: str, new: str) -> None:
-        """Throw again the dice that show `faces`, of equal ones those at the highest places; they then show `new`."""
+        """Throw again the dice that show `faces`, of equal ones those at the lowest places; they then show `new`."""
         places: list[int] = []
         for face in faces:
-            places.append(max(p for p in range(NUM_DICE) if FACES[self.state.dice[p]] == face and p not in places))
+            places.append(min(p for p in range(NUM_DICE) if FACES[self.state.dice[p]] == face and p not in places))
         self.play(sum(1 << place for place in places) - 1)
         self.throw(new)
 

@@ -18,6 +18,7 @@ from trialea import GAMES, UnknownNameError
 from trialea.agents.no_dice.solver import compute
 from trialea.benchmarks import BENCHMARKS, numpy_solver, run, timing
 from trialea.envs.aec import MultiAgentEnv
+from trialea.envs.game import Game
 
 every_game = pytest.mark.parametrize("name", GAMES)
 
@@ -127,6 +128,27 @@ def test_the_batch_makes_a_decision_in_each_game_at_each_step(name: str) -> None
     assert play_batch(game_of(name), 3) == 3 * BATCH
 
 
+def test_the_batch_benchmark_has_the_ratio_of_every_game(monkeypatch: pytest.MonkeyPatch) -> None:
+    from trialea.benchmarks import envs
+
+    measured: list[Game] = []
+
+    def compare(ours: Any, theirs: Any, rounds: int) -> tuple[float, float, float]:
+        measured.append(ours.args[0])
+        return float(len(measured)), 10.0, 5.0
+
+    monkeypatch.setattr(envs, "compare", compare)
+    monkeypatch.setattr(envs, "connect_four", lambda: None)
+    for name in GAMES:
+        measured.clear()
+        found = envs.batch_vs_connect_four(name)
+        others = [other for other in GAMES if other != name]
+        assert measured == [game_of(game) for game in (name, *others)]
+        assert found.pop("batch_vs_connect_four") == 1.0
+        assert found.pop("batch_decisions_per_second") == 10.0
+        assert found == {f"batch_vs_connect_four/{other}": float(k) for k, other in enumerate(others, 2)}
+
+
 def test_connect_four_plays_in_the_same_loop() -> None:
     from trialea.benchmarks.envs import connect_four, play
 
@@ -183,4 +205,8 @@ def test_each_benchmark_prints_its_ratio_as_json(name: str) -> None:
     found = json.loads(done.stdout)
     assert found.pop("game") == "no_dice"
     assert found[RATIOS[name]] > {"aec": 1.5, "batch": 200, "train": 0.5, "solver": 3}[name]  # with much to spare
+    if name == "batch":
+        others = {key: value for key, value in found.items() if "/" in key}
+        assert set(others) == {f"{RATIOS[name]}/{other}" for other in GAMES if other != "no_dice"}
+        assert min(others.values()) > 200
     assert all(isinstance(value, float) and value >= 0 for value in found.values())

@@ -9,13 +9,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from tests.helpers import (
-    game_of,
-    opponents_of,
-    pick,
-    play_aec,
-    player_counts,
-)
+from tests.helpers import SHORT, game_of, more_players, opponents_of, pick, play_aec, player_counts
 from tests.interfaces import aec, every_game
 from trialea import GAMES
 from trialea.agents import lattice
@@ -28,15 +22,20 @@ from trialea.evaluation import evaluate
 # --- 9. Same agent on both sides -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("name", "agent"), [(name, agent) for name in GAMES for agent in opponents_of(name, 2)])
+@pytest.mark.parametrize(("name", "agent"), [(name, agent) for name in GAMES for agent in opponents_of(name)])
 def test_case_9_an_agent_against_itself_is_even(name: str, agent: str) -> None:
-    """Case 9: two copies, seats rotated: equal starts, an interval round one half, and the seat effect shown."""
+    """Case 9: two copies, seats rotated: equal starts, an interval round one half, and the seat effect shown.
+
+    Of more than two seats each copy has as many as the other, or one more, in turn.
+    """
+    game = game_of(name, **SHORT[name])
+    even = 1 / game.num_players
     for duplicate in (True, False):
-        found = evaluate(game_of(name), [agent, agent], games=600, duplicate=duplicate, regret=False, confidence=0.9999)
+        found = evaluate(game, [agent, agent], games=600, duplicate=duplicate, regret=False, confidence=0.9999)
         assert found.starts == (found.games // 2, found.games // 2)
         for low, high in found.interval:
             assert low <= 0.5 <= high
-        assert found.seat_effect == pytest.approx([rate - 0.5 for rate in found.seat_win_rate])
+        assert found.seat_effect == pytest.approx([rate - even for rate in found.seat_win_rate])
         assert sum(found.seat_win_rate) == pytest.approx(1)
         for effect, (low, high) in zip(found.seat_effect, found.seat_effect_interval, strict=True):
             assert low < effect < high
@@ -119,7 +118,7 @@ def test_case_13_every_observation_of_1000_games_is_inside_its_space(name: str) 
     rng = np.random.default_rng(0)
     counts = player_counts(name)
     for players in counts:
-        envs = BatchedEnv(name, 50, num_players=players)
+        envs = BatchedEnv(name, 50, num_players=players, **SHORT[name])
         space, kept = envs.single_observation_space, []
         observations, infos = envs.reset(seed=players)
         ended = 0
@@ -151,17 +150,18 @@ def test_case_13_whole_games_in_the_other_interfaces(name: str, kind: str) -> No
 
 
 def _aec_game(name: str, seed: int) -> Iterator[tuple[Any, gym.Space[Any]]]:
-    env = aec(name, 4)
+    env = aec(name, more_players(name))
     env.reset(seed=seed)
     for agent, observation, *_ in play_aec(env, np.random.default_rng(seed)):
         yield observation, env.observation_space(agent)
 
 
 def _single_game(name: str, seed: int) -> Iterator[tuple[Any, gym.Space[Any]]]:
-    env = SingleAgentEnv(name, 4)
+    env = SingleAgentEnv(name, more_players(name))
     observation, info = env.reset(seed=seed)
     rng, over = np.random.default_rng(seed), False
     while not over:
         yield observation, env.observation_space
-        observation, _, over, _, info = env.step(pick(info["action_mask"], rng))
+        observation, _, terminated, truncated, info = env.step(pick(info["action_mask"], rng))
+        over = terminated or truncated
     yield observation, env.observation_space

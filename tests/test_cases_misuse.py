@@ -5,10 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.helpers import (
-    game_of,
-    legal_of,
-)
+from tests.helpers import AGREED_ORDER, game_of, legal_of
 from tests.interfaces import INTERFACES, aec, every_game, every_interface
 from trialea import IllegalActionError, NotResetError, OptionError
 from trialea.envs.game import Game, States
@@ -157,7 +154,7 @@ def test_an_opponents_illegal_action_is_named_and_needs_a_reset(name: str) -> No
         def act(self, states: States) -> np.ndarray:
             return np.full(len(states), -1)
 
-    env = SingleAgentEnv(name, opponents=Cheat(), seat=0)
+    env = SingleAgentEnv(name, opponents=Cheat(), seat=0, **AGREED_ORDER[name])
     env.reset(seed=0)
     with pytest.raises(IllegalActionError, match="opponent 'cheat'"):
         while True:

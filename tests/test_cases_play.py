@@ -13,21 +13,24 @@ from tests.helpers import (
     FORCED_TURNS,
     game_of,
     legal_of,
+    more_players,
     pick,
     play_aec,
     player_counts,
+    some_player_counts,
 )
 from tests.interfaces import aec, every_game
-from trialea import NotResetError
+from trialea import GAMES, NotResetError
 from trialea.envs.game import Game, States
 from trialea.envs.no_dice import rules
+from trialea.envs.poker_figures import rules as figures
 from trialea.envs.single import SingleAgentEnv
 
 # --- 1. Whose reward -------------------------------------------------------------------------------------
 
 
 class Scripted:
-    """Throws everything again twice, then stops with the most points or the fewest (No Dice)."""
+    """Throws everything again twice if it dawdles, then stops with the most points or the fewest (No Dice)."""
 
     name = "scripted"
 
@@ -71,25 +74,70 @@ def test_case_1_a_scripted_game_pays_exactly_its_win_or_loss(players: int, wins:
         assert env.unwrapped.state.over == (wins or players == 2)  # who is out does not wait for the others
 
 
+class Writer:
+    """Writes the first thing that it can, or never anything, and throws all dice again (Poker Figures)."""
+
+    name = "writer"
+
+    def __init__(self, game: Game, writes: bool) -> None:
+        self.game, self.writes = game, writes
+
+    def act(self, states: States) -> np.ndarray:
+        return np.array([self.choose(mask) for mask in self.game.masks(states)], np.int64)
+
+    def choose(self, mask: np.ndarray) -> int:
+        wanted = [action for action in legal_of(mask) if figures.WRITE <= action < figures.ASIDE] if self.writes else []
+        return (wanted or ([figures.NUM_REROLLS - 1] if mask[figures.NUM_REROLLS - 1] else [figures.PASS]))[0]
+
+
+@pytest.mark.parametrize("wins", [True, False], ids=["won", "lost"])
+@pytest.mark.parametrize(
+    "options",
+    [{"rows": "ADX", "columns": 2}, {"score_open_rows": True, "max_turns": 4}],
+    ids=["to its end", "cut short"],
+)
+@pytest.mark.parametrize("players", player_counts("poker_figures"))
+def test_case_1_a_scripted_game_of_poker_figures_pays_exactly_its_win_or_loss(
+    players: int, options: dict[str, Any], wins: bool
+) -> None:
+    """Case 1: those who never write take three actions a turn, the others up to six."""
+    game = game_of("poker_figures", players, **options)
+    learner, opponents = Writer(game, writes=wins), Writer(game, writes=not wins)
+    gym_id = GAMES["poker_figures"].gym_id
+    for seat in range(players):
+        env = gym.make(gym_id, num_players=players, opponents=opponents, seat=seat, **options)
+        env.reset(seed=seat)
+        rewards, terminated, truncated = [], False, False
+        while not (terminated or truncated):
+            [action] = learner.act(env.unwrapped._games.states)
+            _, reward, terminated, truncated, _ = env.step(action)
+            rewards.append(reward)
+        assert (terminated, truncated) == ("max_turns" not in options, "max_turns" in options)
+        assert rewards[:-1] == [0.0] * (len(rewards) - 1)
+        assert rewards[-1] == (1.0 if wins else pytest.approx(-1 / (players - 1)))
+        assert (env.unwrapped.state.scores[seat] > 0) == wins
+
+
 @every_game
 @pytest.mark.parametrize("reward", ["win", "score"])
 def test_case_1_returns_are_the_learners_own(name: str, reward: str) -> None:
     """Case 1 for every game: over random games, what the environment paid is what the final position says."""
     paid_well, paid_badly = 0, 0
-    for players in player_counts(name):
+    for players in some_player_counts(name):
         env = SingleAgentEnv(name, players, reward=reward)
         rng = np.random.default_rng(players)
-        for seed in range(15):
+        for seed in range(8):
             _, info = env.reset(seed=seed)
             total, over = 0.0, False
             while not over:
-                _, paid, over, _, info = env.step(pick(info["action_mask"], rng))
+                _, paid, terminated, truncated, info = env.step(pick(info["action_mask"], rng))
                 total += paid
+                over = terminated or truncated
             share = float(env.state.share[env.seat])
             expected = (share * players - 1) / (players - 1)
             if reward == "score":
                 expected = env.game.score_scale * int(env.state.scores[env.seat])
-            assert total == pytest.approx(expected)
+            assert total == pytest.approx(expected, abs=1e-6)
             paid_well += share > 0
             paid_badly += share == 0
     assert paid_well > 0
@@ -102,14 +150,14 @@ def test_case_1_returns_are_the_learners_own(name: str, reward: str) -> None:
 @every_game
 def test_case_2_a_forced_turn_has_one_action_and_moves_on(name: str) -> None:
     """Case 2: where there is no choice the mask holds one 1, and playing it moves the game on."""
-    env = aec(name, 3, **FORCED_TURNS[name])
+    env = aec(name, more_players(name), **FORCED_TURNS[name])
     forced = 0
-    for seed in range(60):
+    for seed in range(30):
         env.reset(seed=seed)
         for agent in env.agent_iter():
             observation, *_ = env.last()
             mask = observation["action_mask"]
-            if env.terminations[agent]:
+            if env.terminations[agent] or env.truncations[agent]:
                 assert not mask.any()
                 env.step(None)
                 continue
@@ -136,17 +184,42 @@ def test_case_2_no_dice_without_an_expression_adds_up_the_faces() -> None:
     assert env.agent_selection == "player_1"
 
 
+def test_case_2_poker_figures_with_nothing_to_write_can_only_pass() -> None:
+    """Case 2 in Poker Figures: after the third throw, where no row takes what lies on the table."""
+    env = aec("poker_figures", 2)
+    env.reset(seed=0)
+    env.game_state.dice = [0, 1, 2, 3, 5]  # A R D V 9
+    env.game_state.throws = 3
+    assert legal_of(env.observe("player_0")["action_mask"]) == [figures.PASS]
+    env.step(figures.PASS)
+    assert env.game_state.turns[0] == 1
+    assert not env.game_state.sheet.any()
+    assert env.agent_selection == "player_1"
+
+
+def test_case_2_last_die_never_leaves_a_choice() -> None:
+    """Case 2 in Last Die: the one action is to throw what one holds."""
+    env = aec("last_die", 4)
+    env.reset(seed=0)
+    decisions = 0
+    for _, observation, _, done, _ in play_aec(env, np.random.default_rng(0)):
+        assert observation["action_mask"].tolist() == [not done]
+        decisions += not done
+    assert env.game_state.decisions == decisions > 100
+
+
 @every_game
 def test_case_2_only_finished_players_have_an_empty_mask(name: str) -> None:
     """Case 2: an acting player's mask is never all zero, in any interface; a finished player's is."""
-    env = SingleAgentEnv(name, 3)
+    env = SingleAgentEnv(name, more_players(name))
     rng = np.random.default_rng(0)
-    for seed in range(30):
+    for seed in range(15):
         _, info = env.reset(seed=seed)
         over = False
         while not over:
             assert info["action_mask"].any()
-            *_, over, _, info = env.step(pick(info["action_mask"], rng))
+            *_, terminated, truncated, info = env.step(pick(info["action_mask"], rng))
+            over = terminated or truncated
         assert not info["action_mask"].any()
         assert not env.action_masks().any()
 
@@ -204,6 +277,29 @@ def test_case_6_no_dice_the_learner_who_is_out_is_done_at_once() -> None:
         env.step(0)
     env.reset()
     env.step(legal_of(env.action_masks())[0])
+
+
+def test_case_6_poker_figures_a_game_cut_short_is_truncated_for_all_with_its_final_rewards() -> None:
+    """Case 6 where nobody goes out: everybody has one `None` step, is truncated, and is paid what the scores say."""
+    players = 3
+    env = aec("poker_figures", players, max_turns=2, score_open_rows=True)
+    winners = set()
+    for seed in range(30):
+        env.reset(seed=seed, options={"first_player": seed % players})
+        ends: dict[str, tuple[bool, bool, float]] = {}
+        for agent, _, reward, done, _ in play_aec(env, np.random.default_rng(seed)):
+            assert agent not in ends
+            if done:
+                ends[agent] = (env.terminations[agent], env.truncations[agent], reward)
+            else:
+                assert reward == 0.0
+        scores, shares = env.game_state.scores[:players], env.game_state.share[:players]
+        assert env.game_state.turns[:players].tolist() == [2] * players
+        for seat, agent in enumerate(env.possible_agents):
+            assert ends[agent] == (False, True, pytest.approx((players * shares[seat] - 1) / (players - 1)))
+            assert (shares[seat] > 0) == (scores[seat] == scores.max())
+        winners |= set(np.flatnonzero(shares == 1).tolist())
+    assert winners == set(range(players))
 
 
 @every_game

@@ -17,20 +17,21 @@ import numpy as np
 import pytest
 
 import trialea
+from tests.helpers import ALL_ACTIONS, game_of
 from trialea.envs.game import Game
 from trialea.envs.registry import GAMES
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 
 
-def table(name: str, section: str) -> list[list[str]]:
-    """The cells of the first table of a section of the game's page, without its head."""
+def table(name: str, section: str, number: int = 0) -> list[list[str]]:
+    """The cells of a table of a section of the game's page, without its head; by default of the first."""
     page = (DOCS / f"{name}.md").read_text(encoding="utf-8")
     _, found, rest = page.partition(f"\n## {section}\n")
     assert found, f"{name}.md has no section {section}"
-    match = re.search(r"^\|.*?\|\n\| --- .*?\|\n((?:\|.*\|\n)+)", rest.partition("\n## ")[0], re.MULTILINE)
-    assert match, f"{name}.md: no table in section {section}"
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in match[1].splitlines()]
+    tables = re.findall(r"^\|.*?\|\n\| --- .*?\|\n((?:\|.*\|\n)+)", rest.partition("\n## ")[0], re.MULTILINE)
+    assert len(tables) > number, f"{name}.md: no table {number} in section {section}"
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in tables[number].splitlines()]
 
 
 def expanded(name: str) -> list[str]:
@@ -54,16 +55,6 @@ def indexed(rows: list[list[str]]) -> dict[int, str]:
     return names
 
 
-def default_game(name: str) -> Game:
-    """For two players, or the fewest that may play."""
-    for players in range(2, 9):
-        try:
-            return trialea.make_game(name, players)
-        except trialea.OptionError:
-            continue
-    raise AssertionError(f"{name} has no number of players")
-
-
 def named_actions(game: Game, seeds: range) -> Iterator[tuple[int, str]]:
     """The legal actions met in random games, with their names."""
     agent = trialea.make_agent("random", game)
@@ -77,14 +68,22 @@ def named_actions(game: Game, seeds: range) -> Iterator[tuple[int, str]]:
 
 @pytest.mark.parametrize("name", GAMES)
 def test_observation_table(name: str) -> None:
-    game = default_game(name)
+    game = game_of(name)
     assert list(indexed(table(name, "Observation")).values()) == game.observation_names()
 
 
 @pytest.mark.parametrize("name", GAMES)
 def test_action_table(name: str) -> None:
-    game = default_game(name)
-    documented = indexed(table(name, "Actions"))
+    assert_names_are_documented(game_of(name, **ALL_ACTIONS[name]), table(name, "Actions"))
+
+
+def test_last_die_action_table_of_steering() -> None:
+    assert_names_are_documented(game_of("last_die", steer=True), table("last_die", "Actions", 1))
+
+
+def assert_names_are_documented(game: Game, rows: list[list[str]]) -> None:
+    """Every action that comes up is called what its row says, and there is none that does not come up."""
+    documented = indexed(rows)
     assert len(documented) == game.num_actions
     met = set()
     for action, called in named_actions(game, range(60)):
@@ -96,14 +95,14 @@ def test_action_table(name: str) -> None:
 
 @pytest.mark.parametrize("name", GAMES)
 def test_options_table(name: str) -> None:
-    options = default_game(name).options
+    options = game_of(name).options
     documented = {row[0]: row[1].strip("`") for row in table(name, "Options")}
     assert documented == {field.name: repr(field.default) for field in fields(options)}
 
 
 @pytest.mark.parametrize("name", GAMES)
 def test_the_page_says_the_score_scale_and_the_sizes(name: str) -> None:
-    game = default_game(name)
+    game = game_of(name)
     page = (DOCS / f"{name}.md").read_text(encoding="utf-8")
     scale = f"{game.score_scale:g}".replace("-", "−")
     assert re.search(rf'`reward="score"`: {re.escape(scale)}\b', page)

@@ -1,4 +1,4 @@
-"""Intervals, matches, regret and evaluations."""
+"""Matches, regret and evaluations."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ import pytest
 from trialea.envs.agent import make_agent
 from trialea.envs.errors import IllegalActionError, OptionError, UnknownNameError
 from trialea.envs.game import Game, States
-from trialea.evaluation import Decisions, evaluate, interval_of_mean, play_match, t_interval, wilson
-from trialea.evaluation.intervals import interval_of_difference, interval_of_ratio, t_quantile
+from trialea.evaluation import Decisions, evaluate, play_match
 from trialea.evaluation.match import distinct_names, make_seatings
-from trialea.evaluation.regret import regrets, solution_of
+from trialea.evaluation.regret import RegretMeter, regrets, solution_of
 
 SMALL = Game("no_dice", 2, target=8)
 
@@ -26,56 +25,6 @@ class Scripted:
     def __init__(self, act: Callable[[States], Any], name: str = "scripted") -> None:
         self.act = act
         self.name = name
-
-
-# --- Intervals -------------------------------------------------------------------------------------------
-
-
-def test_no_win_in_twenty_games_has_an_upper_limit() -> None:
-    low, high = wilson(0, 20)
-    assert low == 0.0
-    assert high == pytest.approx(0.161, abs=5e-4)
-    assert interval_of_mean(np.zeros(20)) == (low, high)
-    assert interval_of_mean(np.ones(20)) == pytest.approx((1 - high, 1.0))
-
-
-def test_wilson_against_a_known_interval() -> None:
-    assert wilson(81, 263) == pytest.approx((0.2553, 0.3662), abs=5e-5)  # Newcombe, Statist. Med. 17 (1998), table I
-
-
-def test_t_interval_of_ten_samples() -> None:
-    assert t_quantile(10) == pytest.approx(2.262, abs=5e-4)
-    samples = np.arange(10.0)
-    half = 2.262157 * np.sqrt(55 / 6 / 10)
-    assert t_interval(samples) == pytest.approx((4.5 - half, 4.5 + half), abs=1e-5)
-
-
-def test_interval_of_mean_counts_units_and_stays_in_range() -> None:
-    few, many = interval_of_mean([0.0, 1.0] * 10), interval_of_mean([0.0, 1.0] * 1000)
-    assert many[1] - many[0] < (few[1] - few[0]) / 8
-    assert interval_of_mean([0.0, 0.0, 1.0])[0] == 0.0
-    assert interval_of_mean([0.5]) == wilson(0.5, 1)
-    low, high = interval_of_difference([0.0] * 50)
-    assert low < 0 < high
-
-
-def test_interval_of_ratio_is_the_t_interval_where_the_wholes_are_equal() -> None:
-    parts = np.array([1.0, 4.0, 2.0, 2.0])
-    assert interval_of_ratio(parts, np.full(4, 2)) == pytest.approx(t_interval(parts / 2))
-    assert interval_of_ratio(np.zeros(4), np.array([1, 2, 3, 4])) is None
-    assert interval_of_ratio([1.0], [1.0]) is None
-
-
-def test_intervals_cover_what_they_should() -> None:
-    rng = np.random.default_rng(5)
-    covered = sum(low <= 0.3 <= high for low, high in (interval_of_mean(rng.random(40) < 0.3) for _ in range(1000)))
-    assert 0.92 < covered / 1000 < 0.98
-
-
-@pytest.mark.parametrize("confidence", [0.0, 1.0, 95])
-def test_confidence_out_of_range(confidence: float) -> None:
-    with pytest.raises(OptionError, match="confidence"):
-        wilson(1, 2, confidence)
 
 
 # --- Matches ---------------------------------------------------------------------------------------------
@@ -354,6 +303,49 @@ def test_parts_make_up_the_whole_and_figures_follow_from_the_decisions() -> None
     assert found.regret[0].by_standing["ahead"].decisions == ahead.sum()
 
 
+class Flat:
+    """A solution, in points, under which no decision matters."""
+
+    unit = "points"
+
+    def __init__(self, game: Game) -> None:
+        self._game = game
+
+    def action_values(self, states: States) -> Any:
+        return np.where(self._game.masks(states) == 1, 3.5, np.nan)
+
+
+def test_where_no_decision_matters_the_regret_is_exactly_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trialea.evaluation.measure.solution_of", Flat)
+    found = evaluate(SMALL, ["random", "greedy"], games=20)
+    assert found.regret_unit == "milli-points"
+    assert found.regret
+    for regret in found.regret:
+        assert (regret.per_decision, regret.decisions) == (0.0, 0)
+        assert regret.interval is None and regret.optimal_share is None and regret.worst == ()
+    plain = found.to_json()
+    assert plain["regret_per_decision"] == [0.0, 0.0]
+    assert plain["decisions"] == [0, 0]
+
+
+def test_an_agent_without_any_decision_has_no_regret() -> None:
+    meter = RegretMeter(SMALL, solution_of(SMALL), 2, 1)
+    states = SMALL.start([1])
+    meter.add(Decisions(states, np.array([30]), np.zeros(1, np.int64), np.zeros(1, np.int64)))
+    judged, idle = meter.results()
+    assert judged.per_decision is not None
+    assert idle.per_decision is None
+
+
+def test_what_does_not_value_actions_is_no_solution_to_judge_by(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trialea.evaluation.regret.solve", lambda game: object())
+    with pytest.raises(OptionError, match="does not value its actions"):
+        solution_of(SMALL)
+    found = evaluate(SMALL, ["random", "greedy"], games=4)
+    assert (found.regret, found.regret_unit) == (None, "")
+    assert "does not value its actions" in found.regret_note
+
+
 def test_a_mistake_is_described() -> None:
     found = evaluate(Game("no_dice", 2), ["random", "greedy"], games=20, worst=2)
     assert found.regret
@@ -372,10 +364,11 @@ def test_json_has_the_documented_keys() -> None:
     found = evaluate(SMALL, ["random", "greedy"], games=40)
     plain = found.to_json()
     assert json.loads(json.dumps(plain, allow_nan=False)) == plain
-    keys = """game players options agents games units seed duplicate confidence wins starts win_rate interval
-    against against_interval seat_win_rate seat_effect seat_effect_interval agent_seat_win_rate difference
-    game_length points_per_turn regret_note regret_per_decision regret_interval optimal_share decisions
-    regret_by_throw regret_by_score regret_by_standing worst versions"""
+    keys = """game players options agents games units distinct_games seed duplicate confidence wins starts
+    win_rate interval against against_interval seat_win_rate seat_effect seat_effect_interval
+    agent_seat_win_rate difference games_needed game_length points_per_turn regret_unit regret_note
+    regret_per_decision regret_interval optimal_share decisions regret_by_throw regret_by_score
+    regret_by_standing worst versions"""
     assert set(plain) == set(keys.split())
     assert plain["agents"] == ["random", "greedy"]
     assert plain["win_rate"][0] + plain["win_rate"][1] == pytest.approx(1.0)

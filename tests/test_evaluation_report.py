@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import sys
 from html import escape
 from html.parser import HTMLParser
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers import run_python
 from trialea.envs.agent import make_agent
 from trialea.envs.errors import MissingExtraError, OptionError
 from trialea.envs.game import Game
@@ -94,7 +94,7 @@ def test_learning_curves(tmp_path: Path, evaluations: list[Evaluation]) -> None:
     (tmp_path / "metrics.jsonl").write_text(text + '\n{"frames": 50')
     page, parser = read(write_report(evaluations, tmp_path / "report.html", tmp_path))
     assert "Learning" in parser.text
-    assert "regret, milli-wins" in parser.text
+    assert "regret" in parser.text.partition("Learning")[2]
     assert "optimal decisions<" not in page.partition("</figure>")[2].partition("</figure>")[0]
     (tmp_path / "empty").mkdir()
     page, parser = read(write_report(evaluations, tmp_path / "report.html", tmp_path / "empty"))
@@ -141,6 +141,5 @@ def test_a_missing_extra_is_named(
 
 
 def test_importing_is_light() -> None:
-    code = "import sys, trialea.evaluation; print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    loaded = run_python("import sys, trialea.evaluation; print(*sys.modules)").split()
     assert not {"torch", "matplotlib", "jinja2"} & set(loaded)

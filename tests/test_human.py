@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import Any
+
 import numpy as np
 import pytest
 
 import trialea
+from tests.helpers import AGREED_ORDER, SHORT, game_of, more_players
 from trialea.agents.human import GameQuit, HumanAgent
 from trialea.envs.errors import OptionError
 from trialea.envs.game import Game, States
@@ -38,6 +42,10 @@ class Script:
     @property
     def text(self) -> str:
         return "\n".join(self.shown)
+
+
+def names_of(game: Game) -> Any:
+    return import_module(f"trialea.envs.{game.name}.names")
 
 
 def position(game: Game, dice: tuple[int, ...] = (3, 0, 2, 1, 1), throws: int = 1) -> States:
@@ -198,7 +206,7 @@ def test_a_batch_is_asked_one_by_one(game: Game) -> None:
 @pytest.mark.parametrize("name", GAMES)
 def test_every_game_can_be_played_from_its_menu(name: str) -> None:
     """Whatever the game: the first of the list where there is one, else the first legal action."""
-    game = trialea.make_game(name, 4)
+    game = game_of(name, more_players(name), **SHORT[name])
     agent: HumanAgent
     typed: list[str] = []
 
@@ -213,22 +221,25 @@ def test_every_game_can_be_played_from_its_menu(name: str) -> None:
             return agent.act(states)
 
     agent = HumanAgent(game, ask=ask, show=lambda text: None)
-    state = play(game, [Typist()] * 4, seed=5, show=lambda line: None)
+    state = play(game, [Typist()] * game.num_players, seed=5, show=lambda line: None)
     assert state.over
 
 
 @pytest.mark.parametrize("name", GAMES)
 def test_the_told_game_ends_and_names_everything(name: str) -> None:
-    game = trialea.make_game(name, 4)
-    seats = [trialea.make_agent("random", game, seat) for seat in range(4)]
+    game = game_of(name, more_players(name), **SHORT[name], **AGREED_ORDER[name])
+    seats = [trialea.make_agent("random", game, seat) for seat in range(game.num_players)]
     lines: list[str] = []
     state = play(game, seats, seed=4, show=lines.append, first_player=1)
     text = "\n".join(lines)
     assert state.over
     assert sum("  ->  " in line for line in lines) == state.decisions
-    assert lines[1].startswith("player_1 (random), throw 1: ")
+    assert lines[0].endswith("player_1 begins.")
+    begun = game.start([4], first_player=1)[0]
+    throw = ", throw 1" if begun.throws else ""
+    assert lines[1].startswith(f"player_1 (random){throw}: {names_of(game).throw_name(game, begun)}  ->  ")
     assert lines[-1].startswith("Scores: ")
-    for seat in range(4):
+    for seat in range(game.num_players):
         assert f"player_{seat} (random)" in text
         assert f"player_{seat} (random) {state.scores[seat]}" in lines[-1]
         assert (f"player_{seat} (random)" in lines[-2]) == (state.share[seat] > 0)

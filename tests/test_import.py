@@ -6,7 +6,7 @@ from statistics import median
 
 import pytest
 
-from tests.helpers import run_python
+from tests.helpers import more_players, run_python
 from trialea import GAMES
 
 every_game = pytest.mark.parametrize("name", GAMES)
@@ -70,11 +70,11 @@ def test_pettingzoo_make_by_id(name: str) -> None:
     code = f"""
 import pettingzoo
 import trialea
-env = pettingzoo.make("aec", "{GAMES[name].pettingzoo_id}", num_players=3)
+env = pettingzoo.make("aec", "{GAMES[name].pettingzoo_id}", num_players={more_players(name)})
 env.reset(seed=0)
 print(env.agents)
 """
-    assert run_python(code) == "['player_0', 'player_1', 'player_2']\n"
+    assert run_python(code) == f"{[f'player_{seat}' for seat in range(more_players(name))]}\n"
 
 
 def test_public_names_exist() -> None:

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import sys
-from importlib import import_module
 
 import numpy as np
 import pytest
 
 import trialea
+from tests.helpers import JIT_OFF, SHORT, game_of, player_counts
 from trialea.envs.errors import MissingExtraError
 from trialea.envs.game import Game, States
 from trialea.envs.registry import GAMES
 
 
-def player_counts(name: str) -> list[int]:
-    rules = import_module(f"trialea.envs.{name}").rules
-    return sorted({rules.MIN_PLAYERS, (rules.MIN_PLAYERS + rules.MAX_PLAYERS) // 2, rules.MAX_PLAYERS})
+def some_counts(name: str) -> list[int]:
+    """The fewest players, the most, and the number halfway."""
+    counts = player_counts(name)
+    return sorted({counts[0], counts[(len(counts) - 1) // 2], counts[-1]})
 
 
-CASES = [(name, count) for name in GAMES for count in player_counts(name)]
+CASES = [(name, count) for name in GAMES for count in some_counts(name)]
 
 
 def positions(game: Game, seed: int = 3, most: int = 12) -> list[States]:
@@ -38,7 +39,7 @@ def positions(game: Game, seed: int = 3, most: int = 12) -> list[States]:
 @pytest.mark.nojit
 @pytest.mark.parametrize(("name", "count"), CASES)
 def test_text_tells_players_scores_and_dice(name: str, count: int) -> None:
-    game = trialea.make_game(name, count)
+    game = game_of(name, count, **(SHORT[name] if JIT_OFF else {}))
     for states in positions(game):
         before = states.tobytes()
         text = game.text(states[0])
@@ -54,14 +55,14 @@ def test_text_tells_players_scores_and_dice(name: str, count: int) -> None:
 @pytest.mark.parametrize(("name", "count"), CASES)
 def test_texts_of_different_positions_differ(name: str, count: int) -> None:
     """Choosing, throwing and ending all change what is shown."""
-    game = trialea.make_game(name, count)
+    game = game_of(name, count)
     texts = [game.text(states[0]) for states in positions(game)]
     assert len(set(texts)) > len(texts) * 2 / 3
 
 
 @pytest.mark.parametrize(("name", "count"), CASES)
 def test_pictures_keep_their_size_and_leave_the_state_alone(name: str, count: int) -> None:
-    game = trialea.make_game(name, count)
+    game = game_of(name, count)
     shapes, seen = set(), set()
     shown = positions(game, most=6)
     for states in shown:
@@ -83,7 +84,7 @@ def test_pictures_keep_their_size_and_leave_the_state_alone(name: str, count: in
 
 @pytest.mark.parametrize("name", GAMES)
 def test_without_pillow_the_error_names_the_extra(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    game = trialea.make_game(name, player_counts(name)[0])
+    game = game_of(name)
     monkeypatch.setitem(sys.modules, "PIL", None)
     with pytest.raises(MissingExtraError, match=r"trialea\[render\]"):
         game.require_pictures()

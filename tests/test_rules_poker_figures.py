@@ -1,4 +1,4 @@
-"""Poker Figures as its source tells it: every sum and every refusal of the text, played; and the library's words for it."""
+"""Poker Figures as its source tells it: each sum and each refusal of the text, played; and the library's words."""
 
 from __future__ import annotations
 
@@ -187,8 +187,8 @@ def test_source_refuses_a_full_row() -> None:
         ({"sum_throws": True}, "DDDDV", ASIDE + 2, "each must show the queen or the pilo"),
         ({"sum_throws": True, "rows": "AD"}, "RRRR9", ASIDE + 1, "not played"),
         ({}, "DDDDV", PASS, "only after the last throw, and this was throw 1 of 3"),
-        ({}, "DDDDV", 0, r"of equal dice those at the highest places are thrown: reroll dice 3 \(D\)"),
-        ({}, "DDDDV", 0b10011 - 1, r"reroll dice 2, 3, 4 \(D D V\)"),
+        ({}, "DDDDV", 0b01000 - 1, r"of equal dice those at the lowest places are thrown: reroll dice 0 \(D\)"),
+        ({}, "DDDDV", 0b11100 - 1, r"reroll dice 0, 1, 4 \(D D V\)"),
     ],
     ids=str,
 )
@@ -283,11 +283,11 @@ def test_environments_report_the_cut_as_truncation_with_its_rewards() -> None:
     env = trialea.envs.poker_figures_v0.env(num_players=2, max_turns=1, score_open_rows=True)
     env.reset(seed=4)
     for agent in env.agent_iter():
-        observation, _, terminated, truncated, _ = env.last()
+        observation, reward, terminated, truncated, _ = env.last()
         if terminated or truncated:
             assert (terminated, truncated) == (False, True)
             state = env.unwrapped.game_state
-            assert env.rewards[agent] == pytest.approx(2 * state.share[int(agent[-1])] - 1)
+            assert reward == pytest.approx(2 * state.share[int(agent[-1])] - 1)
             env.step(None)
         else:
             writes = observation["action_mask"][WRITE:ASIDE]
@@ -304,17 +304,17 @@ def test_what_a_person_types() -> None:
     game, state = script.game, script.state
     commands = {
         "r 4": 0b10000 - 1,
-        "r 0": 0b1000 - 1,  # any queen is thrown like the last of them
-        "r 0 1, 4": 0b11100 - 1,
-        "reroll 0 4": 0b11000 - 1,
+        "r 3": 0b00001 - 1,  # any queen is thrown like the first of them
+        "r 2 3, 4": 0b10011 - 1,
+        "reroll 3 4": 0b10001 - 1,
         "r all": 0b11111 - 1,
-        "R 14": 0b11000 - 1,
+        "R 14": 0b10001 - 1,
         "w D": row_of("D"),
         "write f": row_of("F"),
         "s d": ASIDE + 2,
         "p": PASS,
         "pass": PASS,
-        "r14": 0b11000 - 1,
+        "r14": 0b10001 - 1,
         "r x": None,
         "hello": None,
         "p 3": None,

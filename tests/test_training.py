@@ -23,7 +23,7 @@ import torch
 import yaml
 from sb3_contrib import MaskablePPO
 
-from tests.helpers import game_of
+from tests.helpers import SHORT, game_of, has_skill, is_solved, more_players, rival_of
 from trialea import GAMES, OptionError, UnknownNameError
 from trialea.agents.model import ModelAgent, ModelFileError
 from trialea.evaluation import evaluate
@@ -34,8 +34,6 @@ from trialea.training.train import new_run_folder, resume, train
 
 every_game = pytest.mark.parametrize("name", GAMES)
 
-# Options that make a game short and its exact solution quick. A new game needs a line.
-QUICK: dict[str, dict[str, Any]] = {"no_dice": {"target": 8}}
 ROLLOUT = 512
 
 
@@ -43,11 +41,11 @@ def tiny(name: str = "no_dice", **changes: Any) -> TrainConfig:
     """A run of eight rollouts that does a bit of everything."""
     settings: dict[str, Any] = {
         "game": name,
-        "options": QUICK[name],
+        "options": SHORT[name],
         "seed": 3,
         "threads": 1,
         "frames": 8 * ROLLOUT,
-        "opponents": {"random": 0.3, "greedy": 0.2, "past": 0.5},
+        "opponents": {"random": 0.3, rival_of(name): 0.2, "past": 0.5},
         "past_selves": 2,
         "snapshots": 4,
         "checkpoints": 4,
@@ -155,7 +153,7 @@ def test_tensorboard_shows_win_rate_and_regret(finished: Path) -> None:
 
 
 def test_the_model_is_an_agent_and_stock_maskable_ppo_loads_it(finished: Path) -> None:
-    game = game_of("no_dice", **QUICK["no_dice"])
+    game = game_of("no_dice", **SHORT["no_dice"])
     agent, model = ModelAgent.load(finished, game), MaskablePPO.load(finished / "model.zip", device="cpu")
     states = game.start(range(100))
     expected, _ = model.predict(game.observe(states), action_masks=game.masks(states), deterministic=True)
@@ -163,7 +161,7 @@ def test_the_model_is_an_agent_and_stock_maskable_ppo_loads_it(finished: Path) -
 
 
 def test_the_last_measurement_is_of_the_model_that_was_saved(finished: Path) -> None:
-    game = game_of("no_dice", **QUICK["no_dice"])
+    game = game_of("no_dice", **SHORT["no_dice"])
     found = evaluate(game, [ModelAgent.load(finished, game), "random"], games=20, seed=3)
     assert found.regret is not None
     assert found.win_rate[0] == metrics(finished)[-1]["win_rate/random"]
@@ -208,18 +206,19 @@ def test_stages_set_reward_and_horizon_and_the_entropy_falls(tmp_path: Path, mon
 @pytest.mark.parametrize(
     "changes",
     [
-        {"players": 3, "opponents": {"random": 1.0, "past": 1.0}, "seat": "random"},
+        {"players": more_players, "opponents": {"random": 1.0, "past": 1.0}, "seat": "random"},
         {"opponents": {"solver": 1.0}, "seat": 1, "measure": {"times": 1, "games": 4, "opponents": ["solver"]}},
         {"frames": ROLLOUT + 1, "ppo": {**tiny().ppo.model_dump(), "activation": "tanh"}},
     ],
-    ids=["three players", "against the solver", "an odd number of frames"],
+    ids=["more players", "against the solver", "an odd number of frames"],
 )
 def test_other_settings_run_too(name: str, changes: dict[str, Any], tmp_path: Path) -> None:
-    config = tiny(name, **{"frames": 2 * ROLLOUT, **changes})
+    given = {key: value(name) if callable(value) else value for key, value in changes.items()}
+    config = tiny(name, **{"frames": 2 * ROLLOUT, **given})
     assert run(config, tmp_path / "run")
     last = metrics(tmp_path / "run")[-1]
     assert last["frames"] == 2 * ROLLOUT
-    assert ("regret" in last) == (config.players == 2)
+    assert ("regret" in last) == is_solved(name, config.players, **config.options)
     assert ModelAgent.load(tmp_path / "run", config.make_game()).name == "run"
 
 
@@ -420,7 +419,12 @@ def test_every_comes_as_often_as_asked_and_goes_on_where_it_stopped(already: int
 
 # Learning --------------------------------------------------------------------------------------------------------
 
-EASY: dict[str, dict[str, Any]] = {"no_dice": {"target": 10}}
+# Options that make a game easy to learn. A new game with anything to learn needs a line.
+EASY: dict[str, dict[str, Any]] = {
+    "no_dice": {"target": 10},
+    "poker_figures": {"max_turns": 4, "score_open_rows": True},
+}
+every_game_of_skill = pytest.mark.parametrize("name", [name for name in GAMES if has_skill(name)])
 
 
 def learning(name: str, frames: int, reward: str, horizon: str) -> TrainConfig:
@@ -443,20 +447,22 @@ def learning(name: str, frames: int, reward: str, horizon: str) -> TrainConfig:
     )
 
 
-@every_game
+@every_game_of_skill
 def test_learns_from_its_turns_to_beat_random_play_and_to_err_far_less(name: str, tmp_path: Path) -> None:
     assert run(learning(name, 30_000, "score", "turn"), tmp_path / "run")
     first, *_, last = metrics(tmp_path / "run")
-    assert first["win_rate/random"] < 0.6
+    assert first["win_rate/random"] < 0.65
     assert last["win_rate/random"] > 0.8
-    assert last["regret"] < first["regret"] / 3
-    assert last["optimal_share"] > 2 * first["optimal_share"]
+    if is_solved(name, **EASY[name]):
+        assert last["regret"] < first["regret"] / 3
+        assert last["optimal_share"] > 2 * first["optimal_share"]
 
 
-@every_game
+@every_game_of_skill
 @pytest.mark.slow
 def test_learns_from_wins_alone_to_beat_random_play_and_to_err_far_less(name: str, tmp_path: Path) -> None:
     assert run(learning(name, 100_000, "win", "game"), tmp_path / "run")
-    first, *_, last = metrics(tmp_path / "run")
+    last = metrics(tmp_path / "run")[-1]
     assert last["win_rate/random"] > 0.85
-    assert last["regret"] < first["regret"] / 4
+    if is_solved(name, **EASY[name]):
+        assert last["regret"] < metrics(tmp_path / "run")[0]["regret"] / 4

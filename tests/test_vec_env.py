@@ -16,7 +16,7 @@ from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_suppo
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import VecMonitor, VecNormalize
 
-from tests.helpers import TABLES, game_of, opponents_of
+from tests.helpers import SHORT, SOME_TABLES, game_of, opponents_of
 from trialea import GAMES, IllegalActionError
 from trialea.agents import named_agent
 from trialea.agents.model import network_from
@@ -33,13 +33,14 @@ COUNT = 5
 def vec(
     name: str,
     count: int = COUNT,
-    players: int = 2,
+    players: int | None = None,
     opponents: Any = "random",
     seat: Any = "random",
     reward: str = "win",
     horizon: Any = "game",
 ) -> GamesVecEnv:
-    return GamesVecEnv(LearnerGames(game_of(name, players), count, opponents, seat, reward), horizon)
+    """Short games, so that many end."""
+    return GamesVecEnv(LearnerGames(game_of(name, players, **SHORT[name]), count, opponents, seat, reward), horizon)
 
 
 def choose(masks: NDArray[np.int8], rng: np.random.Generator) -> NDArray[np.int64]:
@@ -75,7 +76,7 @@ def test_what_it_does_not_have_is_an_attribute_error_that_names_it(name: str) ->
         env.env_method("no_such_thing")
 
 
-@pytest.mark.parametrize(("name", "players"), TABLES)
+@pytest.mark.parametrize(("name", "players"), SOME_TABLES)
 def test_masks_are_those_of_each_game(name: str, players: int) -> None:
     env, rng = vec(name, players=players), np.random.default_rng(0)
     env.seed(players)
@@ -91,13 +92,12 @@ def test_masks_are_those_of_each_game(name: str, players: int) -> None:
         env.step(choose(env.action_masks(), rng))
 
 
-@pytest.mark.parametrize(("name", "players"), TABLES)
+@pytest.mark.parametrize(("name", "players"), SOME_TABLES)
 def test_equals_gymnasium_make_vec_step_for_step(name: str, players: int) -> None:
     reward = ("win", "score")[players % 2]
     kwargs = {"opponents": dict.fromkeys(opponents_of(name, players), 1), "seat": "rotate", "reward": reward}
-    theirs = gym.make_vec(
-        GAMES[name].gym_id, COUNT, autoreset_mode=AutoresetMode.SAME_STEP, num_players=players, **kwargs
-    )
+    mode = AutoresetMode.SAME_STEP
+    theirs = gym.make_vec(GAMES[name].gym_id, COUNT, autoreset_mode=mode, num_players=players, **kwargs, **SHORT[name])
     ours, rng = vec(name, players=players, **kwargs), np.random.default_rng(1)
     ours.seed(players)
     observations = ours.reset()
@@ -117,7 +117,7 @@ def test_equals_gymnasium_make_vec_step_for_step(name: str, players: int) -> Non
             if dones[i]:
                 endings += 1
                 assert np.array_equal(infos[i]["terminal_observation"], facts["final_obs"][i])
-                assert infos[i]["TimeLimit.truncated"] == truncated[i]
+                assert infos[i]["TimeLimit.truncated"] is False  # the result is paid: nothing is to come
     assert endings > COUNT
 
 
@@ -135,7 +135,8 @@ def test_a_game_that_ends_begins_again_in_the_same_step(name: str) -> None:
         assert np.array_equal(env.games.states.seed != before.seed, dones)
         for i in np.flatnonzero(dones):
             endings += 1
-            assert infos[i]["episode"]["r"] == totals[i] == rewards[i]
+            assert infos[i]["episode"]["r"] == pytest.approx(totals[i])
+            assert rewards[i] == totals[i]
             assert not np.array_equal(infos[i]["terminal_observation"], observations[i])
             assert infos[i]["terminal_observation"] in env.observation_space
             assert env.games.own_turns()[i] == 0
@@ -165,7 +166,7 @@ def test_an_illegal_action_is_refused_and_moves_no_game(name: str) -> None:
     env.seed(0)
     env.reset()
     actions = choose(env.action_masks(), np.random.default_rng(0))
-    actions[3] = np.flatnonzero(env.action_masks()[3] == 0)[0]
+    actions[3] = [*np.flatnonzero(env.action_masks()[3] == 0), env.action_space.n][0]
     before = env.games.states.tobytes()
     with pytest.raises(IllegalActionError, match="game 3"):
         env.step(actions)
@@ -175,7 +176,7 @@ def test_an_illegal_action_is_refused_and_moves_no_game(name: str) -> None:
 # The horizon of a turn -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("name", "players"), TABLES)
+@pytest.mark.parametrize(("name", "players"), SOME_TABLES)
 def test_with_the_horizon_of_a_turn_each_turn_ends_for_the_learner_while_its_game_goes_on(
     name: str, players: int
 ) -> None:
@@ -197,7 +198,7 @@ def test_with_the_horizon_of_a_turn_each_turn_ends_for_the_learner_while_its_gam
         assert np.allclose(rewards[going], gained[going] * games.game.score_scale)
         turns_over += int(dones.sum())
         games_over += int(ended.sum())
-    assert turns_over > 2 * games_over > 0
+    assert turns_over > games_over > 0
 
 
 # Wrappers and algorithms -----------------------------------------------------------------------------------------
@@ -215,7 +216,7 @@ def test_vec_monitor_sees_whole_games(name: str) -> None:
         assert [("episode" in info) for info in infos] == dones.tolist()
         returns += [float(info["episode"]["r"]) for info in infos if "episode" in info]
     assert len(returns) > COUNT
-    assert set(returns) == {1.0, -1.0}
+    assert -1 <= min(returns) < 0 < max(returns) == 1
 
 
 @pytest.mark.parametrize("name", GAMES)
@@ -240,13 +241,15 @@ def test_vec_normalize_works_with_masks_and_terminal_observations(name: str) -> 
 def test_stock_maskable_ppo_learns_and_is_evaluated_on_it(name: str) -> None:
     env = VecMonitor(vec(name, 16))
     model = MaskablePPO("MlpPolicy", env, n_steps=32, batch_size=128, n_epochs=1, seed=0, device="cpu")
-    before = model.policy.action_net.weight.detach().clone()
+    # Where there is no decision there is nothing to learn but what a position is worth.
+    net = model.policy.action_net if env.action_space.n > 1 else model.policy.value_net
+    before = net.weight.detach().clone()
     model.learn(1024)
     assert model.num_timesteps == 1024
-    assert not before.equal(model.policy.action_net.weight)
+    assert not before.equal(net.weight)
     assert len(model.ep_info_buffer) > 0
     returns, lengths = evaluate_policy(model, env, n_eval_episodes=20, return_episode_rewards=True)
-    assert set(returns) <= {1.0, -1.0}
+    assert -1 <= min(returns) <= max(returns) <= 1
     assert min(lengths) >= 1
 
 

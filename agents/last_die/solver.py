@@ -152,28 +152,25 @@ class Solution:
         """
         n, start = self.game.num_players, self.chain.start
         points, everybody = points_laws(self.chain)
-        found = {
+        return {
             "game": self.game.name,
             "players": n,
             "options": asdict(self.game.options),
             "expected_points": self.values[start].tolist(),
             "expected_throws": float(self.throws[start].sum()),
             "win_probability": [1.0 / n] * n,
+            **(self._winning() if self.steering is None else self._of_equilibrium(self.steering)),
+            "residual": self.residual,
+            "seconds": self.seconds,
+            **({"position": self._position(hands)} if hands else {}),
             "points_law": [_shortened(law) for law in points],
             "points_law_of_all": _shortened(everybody),
             "throws_law": _shortened(throws_law(self.chain)),
-            "residual": self.residual,
-            "seconds": self.seconds,
+            **(self._exact() if self.steering is None else {}),
         }
-        if self.steering is None:
-            found |= self._exact() | self._winning()
-        else:
-            found |= self._of_equilibrium(self.steering)
-        if hands:
-            found["position"] = self._position(hands)
-        return found
 
     def _exact(self) -> dict[str, Any]:
+        """The values of a whole round as fractions, `"p/q"`."""
         kinds = (points_thrown(self.chain), _throws_made(self.chain))
         points, throws = exact_expectations(self.chain, kinds, self.chain.start)
         return {"expected_points_exact": [str(p) for p in points], "expected_throws_exact": str(sum(throws))}

@@ -24,12 +24,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trialea.agents.no_dice.policy import NUM_SCORES, PlayersIn, TurnTable, tabulate
+from trialea.agents.no_dice.solver import SolverAgent
 from trialea.agents.no_dice.turn import make_turn, solve_turn
 from trialea.envs.errors import OptionError
 from trialea.envs.game import Game
 from trialea.envs.jit import entry
 
-__all__ = ["best_response", "check_in_reach", "expected_regret", "mover_payoffs", "tabulate", "win_probabilities"]
+__all__ = [
+    "best_response",
+    "check_in_reach",
+    "expected_regret",
+    "mover_payoffs",
+    "solution_table",
+    "tabulate",
+    "win_probabilities",
+]
 
 MAX_PLAYERS, MAX_TARGET = 3, 100
 _MOST_ROUNDS = 100
@@ -48,10 +57,15 @@ def check_in_reach(game: Game) -> None:
         )
 
 
+def solution_table(game: Game) -> TurnTable:
+    """The turns of the agent `solver`; `OptionError` where the game is not solved."""
+    return tabulate(game, SolverAgent(game))
+
+
 def win_probabilities(game: Game, tables: Sequence[TurnTable]) -> NDArray[np.float64]:
     """The probability (n, n) that each seat wins: row `first`, column seat; `tables` holds one for each seat."""
     values = _values(game, tables)
-    return values[tuple(range(game.num_players))][:, *[0] * game.num_players]
+    return _at_start(values, game.num_players)
 
 
 def mover_payoffs(game: Game, table: TurnTable) -> dict[PlayersIn, NDArray[np.float64]]:
@@ -72,7 +86,7 @@ def best_response(game: Game, tables: Sequence[TurnTable], seat: int) -> NDArray
     values: dict[Seats, NDArray[np.float64]] = {}
     for seats in _sets_of_seats(game.num_players):
         _best_values(_Loops(game, tables, seats), seat, values, game)
-    return values[tuple(range(game.num_players))][:, *[0] * game.num_players]
+    return _at_start(values, game.num_players)
 
 
 def expected_regret(game: Game, tables: Sequence[TurnTable], seat: int) -> NDArray[np.float64]:
@@ -96,6 +110,13 @@ def expected_regret(game: Game, tables: Sequence[TurnTable], seat: int) -> NDArr
 def _sets_of_seats(num_players: int) -> list[Seats]:
     """Every set of seats that may be in, the small ones first."""
     return [seats for size in range(1, num_players + 1) for seats in combinations(range(num_players), size)]
+
+
+def _at_start(values: Mapping[Seats, NDArray[np.float64]], num_players: int) -> NDArray[np.float64]:
+    """A view of what holds at the start of the game, by the seat that begins: (n, …)."""
+    start: tuple[Any, ...] = (slice(None), *[0] * num_players)
+    found: NDArray[np.float64] = values[tuple(range(num_players))][start]
+    return found
 
 
 def _key(seats: Seats, place: int, num_players: int) -> PlayersIn:
@@ -161,9 +182,10 @@ def _worth(loops: _Loops, totals: NDArray[np.int64], place: int, values: Mapping
     """What each score of the mover's turn is worth, (M, 61, …); that of 0 means nothing yet."""
     still_in, later = loops.later(totals, place)
     seats, rest = loops.without(totals, place)
-    worth = values[loops.seats][later]
+    worth: NDArray[np.float64] = values[loops.seats][later]
     still_in = still_in.reshape(still_in.shape + (1,) * (worth.ndim - 2))
-    return np.where(still_in, worth, values[seats][rest][:, None])
+    worth = np.where(still_in, worth, values[seats][rest][:, None])
+    return worth
 
 
 def _close(constants: NDArray[np.float64], zeros: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -268,7 +290,7 @@ def _visits(game: Game, tables: Sequence[TurnTable]) -> dict[Seats, NDArray[np.f
     """
     n, target = game.num_players, game.options.target
     visits = {seats: np.zeros((len(seats),) + (target,) * len(seats)) for seats in _sets_of_seats(n)}
-    visits[tuple(range(n))][:, *[0] * n] = 1.0 / n
+    _at_start(visits, n)[:] = 1.0 / n
     for seats in reversed(_sets_of_seats(n)):
         k = len(seats)
         if k == 1:

@@ -187,7 +187,7 @@ class _Turns:
 def _check_depends_on_position_alone(game: Game, agent: Agent) -> None:
     """Refuse an agent that chooses by the seat, the seed or the turns played, going by some positions."""
     rng, n = np.random.default_rng(0), game.num_players
-    states = game.start(np.arange(_SAMPLE))
+    states = game.start(range(_SAMPLE))
     states.dice = rng.integers(6, size=states.dice.shape)
     states.throws = rng.integers(1, game.options.throws + 1, _SAMPLE)
     states.scores[:, :n] = rng.integers(game.options.target, size=(_SAMPLE, n))

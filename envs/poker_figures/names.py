@@ -100,7 +100,7 @@ def why_illegal(game: Game, state: Any, action: int) -> str:
         if state.throws >= NUM_THROWS:
             return f"all {NUM_THROWS} throws of this turn are made"
         same = offered_rethrow(state.dice, rerolled_places(action))
-        return f"of equal dice those at the highest places are thrown: {action_name(game, state, same)}"
+        return f"of equal dice those at the lowest places are thrown: {action_name(game, state, same)}"
     if action < ASIDE:
         row = action - WRITE
         return _why_no_cell(game, state, row) or _why_not_taken(game, state, row)
@@ -154,12 +154,12 @@ def throw_name(game: Game, state: Any) -> str:
 
 
 def offered_rethrow(dice: Any, places: list[int]) -> int:
-    """The rethrow that is offered for throwing again the dice at `places`: of equal dice those at the highest."""
+    """The rethrow that is offered for throwing again the dice at `places`: of equal dice those at the lowest."""
     faces = [int(face) for face in dice]
     chosen: set[int] = set()
-    for place in sorted(places, reverse=True):
+    for place in sorted(places):
         equal = [other for other in range(NUM_DICE) if faces[other] == faces[place] and other not in chosen]
-        chosen.add(max(equal))
+        chosen.add(min(equal))
     return sum(1 << place for place in chosen) - 1
 
 

@@ -15,7 +15,7 @@ Actions, 45 of them:
 | 39 to 43 | set the throw aside for figure row `action - 39` and throw all five (`sum_throws` alone) |
 | 44 | pass, after the last throw |
 
-Of equal dice a rethrow takes those at the highest places, so that what comes to the same is offered once.
+Of equal dice a rethrow takes those at the lowest places, so that what comes to the same is offered once.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ LEAST = (7, 6, 6, 8, 8)
 MIN_PLAYERS, MAX_PLAYERS = 2, 6
 SCORE_SCALE = 0.01  # of the reward "score"
 
-NUM_REROLLS = 2**NUM_DICE - 1
+NUM_REROLLS: int = 2**NUM_DICE - 1
 WRITE = NUM_REROLLS
 ASIDE = WRITE + NUM_ROWS
 PASS = ASIDE + NUM_FIGURES
@@ -65,7 +65,7 @@ HANDS = np.array(list(combinations_with_replacement(range(NUM_FACES), NUM_DICE))
 NUM_HANDS = len(HANDS)
 NO_CELL = 255  # what a row asks in which the player may write no cell: more than anything counts
 
-_LOW_SEQUENCE, _HIGH_SEQUENCE = (1, 2, 3, 4, 5), (0, 1, 2, 3, 4)  # 9 X V D R and X V D R A
+_SEQUENCES: dict[tuple[int, ...], int] = {(1, 2, 3, 4, 5): 15, (0, 1, 2, 3, 4): 30}  # 9 X V D R and X V D R A
 _POKER_REAL = (0, 0, 0, 0, 1)  # four aces and a king
 
 HANDS.setflags(write=False)
@@ -103,11 +103,12 @@ class Options:
         for name, high in (("full_value", 100), ("max_turns", 1000), ("columns", NUM_COLUMNS)):
             object.__setattr__(self, name, whole_number(name, getattr(self, name), 1, high))
         known = ROWS[:POKER]
-        in_order = isinstance(self.rows, str) and self.rows == "".join(row for row in known if row in self.rows)
-        if not in_order or len(self.rows) < 2:
+        given: Any = self.rows
+        in_order = isinstance(given, str) and given == "".join(row for row in known if row in given)
+        if not in_order or len(given) < 2:
             raise OptionError(
                 f"rows must be at least two different letters of {known!r} in this order, such as 'AD', not "
-                f"{self.rows!r}; the row P is played by poker_row=True"
+                f"{given!r}; the row P is played by poker_row=True"
             )
 
 
@@ -179,7 +180,7 @@ def count_in(hand: Sequence[int], row: int, de_mao: bool, full_value: int = 20) 
         figures = hand.count(row)
         return 10 * double if figures == NUM_DICE else 2 * figures + hand.count(NINE)
     if row == SEQUENCE:
-        return double * {_LOW_SEQUENCE: 15, _HIGH_SEQUENCE: 30}.get(tuple(hand), 0)
+        return double * _SEQUENCES.get(tuple(hand), 0)
     if row == FULL:
         return double * full_value if numbers[:2] == [3, 2] else 0
     if not de_mao or max(hand.count(figure) for figure in range(NUM_FIGURES)) < 4:
@@ -188,9 +189,9 @@ def count_in(hand: Sequence[int], row: int, de_mao: bool, full_value: int = 20) 
 
 
 def is_offered(hand: Sequence[int], dice: int) -> bool:
-    """Whether the rethrow of the places whose bits are set in `dice` takes the highest places among equal dice."""
+    """Whether the rethrow of the places whose bits are set in `dice` takes the lowest places among equal dice."""
     return all(
-        hand[place] != hand[place + 1] or not dice >> place & 1 or bool(dice >> place + 1 & 1)
+        hand[place] != hand[place + 1] or not dice >> place + 1 & 1 or bool(dice >> place & 1)
         for place in range(NUM_DICE - 1)
     )
 

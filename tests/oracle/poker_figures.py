@@ -22,7 +22,8 @@ LEAST = [7, 6, 6, 8, 8]
 Decision = tuple[str, str]
 """What a player decides.
 
-`("throw", faces)`: throw again dice that show these faces, in order. `("write", row)`, `("aside", row)`, `("pass", "")`.
+`("throw", faces)`: throw again dice that show these faces, in order. `("write", row)`, `("aside", row)` and
+`("pass", "")`.
 """
 
 

@@ -1,0 +1,293 @@
+"""What a position between two turns is worth to the player whose turn has just ended: the reference agent's estimate.
+
+Each open row is a race: the players fill its cells, each at a steady pace that depends on the row and on how many cells
+they have, until somebody has filled it. From that follow, for every pair of cell counts, the points that a player may
+still expect in the row, the chance of having no cell in it when it is closed (which doubles it for the others), and how
+long it takes. The row that takes longest is the likeliest to be left open at the end, and to count nothing. The fewer
+rows are left, the more a player can aim at them, which the steady paces miss: part of the points to come is then taken
+from the solo table (`trialea.agents.poker_figures.solo`), in which one player has ten turns for its open rows.
+
+The expected totals become a share of the win by the logistic rule, with a spread for each cell still to come.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trialea.agents.poker_figures.solo import make_sheet, solve_solo
+from trialea.envs.game import Game
+from trialea.envs.jit import entry, kernel
+from trialea.envs.loops import MAX_PLAYERS
+from trialea.envs.poker_figures.rules import FULL, NUM_ROWS, POKER
+
+# By row and by cells filled, counted in games of the agent against itself (250 games at a time, the counts taken over
+# into the next games until nothing moved but by chance): the chance of filling the next cell in one's turn, and the
+# points that it then holds. The row P is reckoned from the dice alone.
+PACE = np.array(
+    [
+        [0.137, 0.194, 0.205, 0.068, 0.066],
+        [0.120, 0.181, 0.179, 0.061, 0.055],
+        [0.100, 0.160, 0.167, 0.055, 0.054],
+        [0.068, 0.126, 0.138, 0.049, 0.044],
+        [0.049, 0.092, 0.110, 0.043, 0.040],
+        [0.101, 0.098, 0.114, 0.123, 0.125],
+        [0.171, 0.172, 0.175, 0.177, 0.173],
+        [0.030, 0.030, 0.030, 0.030, 0.030],
+    ]
+)
+POINTS = np.array([[7.5, 6.6, 6.7, 8.4, 8.4]] * 5 + [[35.1, 34.5, 33.5, 32.6, 32.0], [26.4] * 5, [100.0] * 5])
+
+SOLO_TURNS = 10  # the horizon of the solo table
+SOLO_SHARE = 0.5  # of the points to come once a single row more ends the game; in proportion before
+LATENESS = 2.2  # a row is left for last with a chance as its expected time to this power
+SPREAD = 110.0  # variance of a margin for each cell to come, for seven points once
+LOGISTIC = 0.6  # between a logistic distribution's scale and its standard deviation: sqrt(3) / pi, about
+ENDED = 0.05  # the scale when nothing is to come: one point decides
+
+ADDED, MISSED, TIME = range(3)
+
+
+class Model(NamedTuple):
+    """What the estimate looks up.
+
+    Attributes:
+        race: (8, 2, columns + 1, columns + 1, 3) float64, for a row, for a player who waits or is to move, by its cells
+            and those of the fullest other: points still expected, the chance of having no cell when the row is closed,
+            and the turns until then.
+        solo: (size, SOLO_TURNS + 1) float64, the solo table, a filling's turns side by side.
+        strides: (8,) int64, as in `trialea.agents.poker_figures.solo.Sheet`.
+        multipliers: (8,) float64.
+        variances: (8,) float64, of the margin for each cell to come.
+        in_play, to_close, columns, open_rows: as in `trialea.envs.poker_figures.rules.Tables`.
+    """
+
+    race: Any
+    solo: Any
+    strides: Any
+    multipliers: Any
+    variances: Any
+    in_play: int
+    to_close: int
+    columns: int
+    open_rows: int
+
+
+@lru_cache(maxsize=8)
+def make_model(game: Game) -> Model:
+    """The estimate for a game; its solo table is read from the cache on disk or computed.
+
+    The solo table leaves the row P and the gathering of points (`sum_throws`) out.
+    """
+    options, tables = game.options, game.tables
+    points = POINTS.copy()
+    points[FULL] *= options.full_value / 20
+    single = Game(game.name, 2, rows=options.rows, columns=options.columns, full_value=options.full_value)
+    solo = solve_solo(single, SOLO_TURNS).values
+    multipliers = tables.multipliers.astype(float)
+    race = [race_table(PACE[row], points[row], tables.columns, game.num_players - 1) for row in range(NUM_ROWS)]
+    return Model(
+        race=np.stack(race),
+        solo=np.ascontiguousarray(solo.T),
+        strides=make_sheet(single.options).strides,
+        multipliers=multipliers,
+        variances=SPREAD * (multipliers * points.mean(axis=1) / 7) ** 2,
+        in_play=tables.in_play,
+        to_close=tables.to_close,
+        columns=tables.columns,
+        open_rows=tables.score_open_rows,
+    )
+
+
+def race_table(
+    pace: NDArray[np.float64], points: NDArray[np.float64], columns: int, others: int
+) -> NDArray[np.float64]:
+    """One row of `Model.race`: (2, columns + 1, columns + 1, 3), for so many other players, the fullest leading."""
+    table = np.zeros((2, columns + 1, columns + 1, 3))
+    table[:, 0, columns, MISSED] = 1.0
+    theirs = 1.0 - (1.0 - pace) ** others
+    half = np.array([0.0, 0.0, 0.5])  # a turn of one side is half a round
+    for own in range(columns - 1, -1, -1):
+        for other in range(columns - 1, -1, -1):
+            p, q = pace[own], theirs[other]
+            gain = np.array([points[own], 0.0, 0.0])
+            # Waiting = waited + (1 - q) moving, and moving = moved + (1 - p) waiting.
+            moved = p * (table[0, own + 1, other] + gain) + half
+            waited = q * table[1, own, other + 1] + half
+            table[0, own, other] = (waited + (1 - q) * moved) / (1 - (1 - p) * (1 - q))
+            table[1, own, other] = moved + (1 - p) * table[0, own, other]
+    return table
+
+
+@kernel
+def _most_of_others(cells: Any, players: Any, player: Any, row: Any) -> Any:
+    """The cells of the fullest player but one in a row."""
+    most = np.int64(0)
+    for other in range(players):
+        if other != player:
+            most = max(most, cells[other, row])
+    return most
+
+
+@kernel
+def _alone(cells: Any, closed: Any, model: Any) -> Any:
+    """What the solo table gives a player with these cells (8,), closed rows being full."""
+    number = np.int64(0)
+    for row in range(NUM_ROWS):
+        number += model.strides[row] * (model.columns if closed >> row & 1 else cells[row])
+    return model.solo[number, SOLO_TURNS]
+
+
+@kernel
+def _closed(cells: Any, players: Any, model: Any) -> Any:
+    """The rows that somebody has filled, a bit for each, and how many of them count for the end."""
+    closed, count = np.int64(0), np.int64(0)
+    for row in range(NUM_ROWS):
+        if model.in_play >> row & 1 and _most_of_others(cells, players, -1, row) == model.columns:
+            closed |= np.int64(1) << row
+            count += row != POKER
+    return closed, count
+
+
+@kernel
+def _set_times(cells: Any, players: Any, closed: Any, model: Any, times: Any) -> Any:
+    """Each open row's expected time (8,), the sum of their powers, and the variance of what is to come."""
+    total, variance = 0.0, 0.0
+    for row in range(NUM_ROWS):
+        times[row] = 0.0
+        if model.in_play >> row & 1 and not closed >> row & 1:
+            rest = _most_of_others(cells, players, 0, row)
+            times[row] = model.race[row, 0, cells[0, row], rest, TIME] ** LATENESS
+            if row != POKER:
+                total += times[row]
+            variance += model.variances[row] * (model.columns - max(rest, cells[0, row]))
+    return total, variance
+
+
+@kernel
+def _set_kept(cells: Any, players: Any, row: Any, is_closed: Any, model: Any, kept: Any) -> None:
+    """The chance (players,) that each player has a cell in the row when it is closed."""
+    for player in range(players):
+        if cells[player, row]:
+            kept[player] = 1.0
+        elif is_closed:
+            kept[player] = 0.0
+        else:
+            rest = _most_of_others(cells, players, player, row)
+            kept[player] = 1.0 - model.race[row, min(player, 1), 0, rest, MISSED]
+
+
+@kernel
+def assess(cells: Any, sums: Any, players: Any, left: Any, model: Any, work: Any, slopes: Any) -> Any:
+    """The log-odds of player 0's share of the win, between turns.
+
+    Args:
+        cells, sums: (players, 8) int64, of every player from the one whose turn has ended, in the order of the turns.
+            A cell whose points are not in `sums` yet is counted in `cells`.
+        players: how many.
+        left: the most turns that a player still has.
+        model: what to look up.
+        work: three float64 arrays (8,), scratch.
+        slopes: (8,), out: what each point more of player 0 in a row adds to the log-odds.
+
+    Returns:
+        Whether the game is over, and the log-odds.
+    """
+    times, kept, totals = work
+    closed, count = _closed(cells, players, model)
+    over = count >= model.to_close
+    done = over or left <= 0
+    late, variance = _set_times(cells, players, closed, model, times)
+    share = 0.0 if done else SOLO_SHARE * count / max(1, model.to_close - 1)
+    for player in range(players):
+        totals[player] = share * _alone(cells[player], closed, model) if share else 0.0
+    for row in range(NUM_ROWS):
+        slopes[row] = 0.0
+        if not model.in_play >> row & 1:
+            continue
+        is_closed = closed >> row & 1
+        chance = 1.0  # of being closed before the end
+        if not is_closed:
+            after = times[row] / (late + times[row] if row == POKER else late)
+            chance = 0.0 if done else 1.0 - after
+        _set_kept(cells, players, row, is_closed, model, kept)
+        for player in range(players):
+            everybody = 1.0  # the chance that all the others have a cell, so that it does not count double
+            for other in range(players):
+                everybody *= kept[other] if other != player else 1.0
+            slope = model.multipliers[row] * (chance * (2.0 - everybody) + (1.0 - chance) * model.open_rows)
+            added = 0.0
+            if not is_closed and not done:
+                rest = _most_of_others(cells, players, player, row)
+                added = (1.0 - share) * model.race[row, min(player, 1), cells[player, row], rest, ADDED]
+            totals[player] += slope * (sums[player, row] + added)
+            if player == 0:
+                slopes[row] = slope
+    scale = ENDED if done else max(ENDED, LOGISTIC * np.sqrt(variance))
+    best = -np.inf
+    for player in range(1, players):
+        best = max(best, totals[player])
+    level = 0.0
+    for player in range(1, players):
+        level += np.exp((totals[player] - best) / scale)
+    for row in range(NUM_ROWS):
+        slopes[row] /= scale
+    return over, (totals[0] - best) / scale - np.log(level)
+
+
+@entry
+def assess_all(
+    states: Any,
+    throws: Any,
+    writable: Any,
+    max_turns: Any,
+    fillings: Any,
+    model: Any,
+    odds: Any,
+    slopes: Any,
+    over: Any,
+) -> None:
+    """`assess` for the fillings that the rest of the mover's turn may lead to.
+
+    Args:
+        states: (B,) records.
+        throws: throws still to come.
+        writable: (B,) int64, the rows that may be written now, a bit for each.
+        max_turns: the option.
+        fillings: (F, 3) int64, the rows of up to three cells that are written more, -1 for none.
+        model: what to look up.
+        odds, over: (B, F), out: the results of `assess`.
+        slopes: (B, F, 8), out.
+    """
+    cells, sums = np.empty((MAX_PLAYERS, NUM_ROWS), np.int64), np.empty((MAX_PLAYERS, NUM_ROWS), np.int64)
+    work = np.empty(NUM_ROWS), np.empty(NUM_ROWS), np.empty(NUM_ROWS)
+    for i in range(len(states)):
+        state = states[i]
+        players, seat = np.int64(state.num_players), np.int64(state.mover)
+        left = np.int64(max_turns) - np.int64(state.turns[seat]) - 1
+        for player in range(players):
+            for row in range(NUM_ROWS):
+                cells[player, row], sums[player, row] = state.cells[seat, row], state.sums[seat, row]
+            if player:
+                left = max(left, np.int64(max_turns) - np.int64(state.turns[seat]))
+            seat = seat + 1 if seat + 1 < players else 0
+        for number in range(len(fillings)):
+            depth, now, sound = 0, False, True
+            for k in range(3):
+                row = fillings[number, k]
+                if row >= 0:
+                    depth += 1
+                    cells[0, row] += 1
+                    now |= writable[i] >> row & 1 != 0
+                    sound &= cells[0, row] <= model.columns and not np.int64(state.closed) >> row & 1
+                    sound &= model.in_play >> row & 1 != 0
+            # One cell more than throws are to come only if one is written now.
+            if sound and (depth <= throws or (depth == throws + 1 and now)):
+                result = assess(cells, sums, players, left, model, work, slopes[i, number])
+                over[i, number], odds[i, number] = result
+            for k in range(3):
+                if fillings[number, k] >= 0:
+                    cells[0, fillings[number, k]] -= 1

@@ -1,0 +1,176 @@
+"""What every registered game brings, under all its options, and what the generic parts make of it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import trialea
+from tests.helpers import (
+    SOME_TABLES,
+    VARIANTS,
+    assert_masks_agree,
+    game_of,
+    more_players,
+    opponents_of,
+    pick,
+    play_aec,
+    player_counts,
+    positions,
+)
+from tests.interfaces import aec, every_game
+from trialea import GAMES, OptionError
+from trialea.agents import named_agent, solve, solver_settings
+from trialea.envs.single import SingleAgentEnv
+from trialea.envs.vector import BatchedEnv
+from trialea.evaluation import evaluate
+from trialea.training.config import TrainConfig
+
+every_variant = pytest.mark.parametrize(
+    ("name", "options"),
+    [pytest.param(name, options, id=f"{name}-{options}") for name in GAMES for options in VARIANTS[name]],
+)
+
+# Numbers of players ----------------------------------------------------------------------------------------------
+
+
+@every_game
+def test_without_a_number_of_players_the_fewest_play(name: str) -> None:
+    fewest = min(player_counts(name))
+    games = {
+        "make_game": trialea.make_game(name),
+        "aec": aec(name).game,
+        "single": SingleAgentEnv(name).game,
+        "gym.make": gym.make(GAMES[name].gym_id).unwrapped.game,
+        "make_vec": gym.make_vec(GAMES[name].gym_id, num_envs=2).unwrapped.game,
+        "batched": BatchedEnv(name).game,
+        "training": TrainConfig(game=name, frames=1).make_game(),
+    }
+    assert {kind: game.num_players for kind, game in games.items()} == dict.fromkeys(games, fewest)
+    assert evaluate(name, ["random", "random"], games=2, regret=False).players == fewest
+
+
+# Options ---------------------------------------------------------------------------------------------------------
+
+
+@every_game
+def test_the_variants_change_every_option(name: str) -> None:
+    """So that no option goes untried in what follows."""
+    changed = {key for options in VARIANTS[name] for key in options}
+    assert changed == {field.name for field in fields(game_of(name).options)}
+
+
+@every_variant
+def test_every_variant_has_its_own_sizes_and_plays_to_its_end(name: str, options: dict[str, Any]) -> None:
+    for players in (min(player_counts(name)), max(player_counts(name))):
+        env = aec(name, players, **options)
+        game = env.game
+        assert env.action_space("player_0").n == game.num_actions
+        assert env.observation_space("player_0")["observation"].shape == (len(game.observation_names()),)
+        env.reset(seed=players)
+        rewards = dict.fromkeys(env.possible_agents, 0.0)
+        for agent, observation, reward, done, _ in play_aec(env, np.random.default_rng(players)):
+            assert observation in env.observation_space(agent)
+            assert observation["action_mask"].any() != done
+            rewards[agent] += reward
+        assert env.game_state.over
+        assert list(rewards.values()) == pytest.approx((env.game_state.share[:players] * players - 1) / (players - 1))
+
+
+@every_variant
+def test_every_variant_agrees_on_what_is_legal_and_names_it(name: str, options: dict[str, Any]) -> None:
+    game = game_of(name, **options)
+    states = positions(game, 100, seed=4)
+    masks = assert_masks_agree(game, states)
+    for state, mask in zip(states[:20], masks, strict=False):
+        for action in range(game.num_actions):
+            assert game.action_name(state, action)
+            assert mask[action] or "illegal: " in game.why_illegal(state, action)
+
+
+@every_variant
+def test_every_variant_is_the_same_in_a_batch(name: str, options: dict[str, Any]) -> None:
+    players = more_players(name)
+    envs = BatchedEnv(name, 3, num_players=players, reward="score", **options)
+    singles = [SingleAgentEnv(name, players, reward="score", **options) for _ in range(3)]
+    rng = np.random.default_rng(0)
+    _, infos = envs.reset(seed=7)
+    for i, env in enumerate(singles):
+        env.reset(seed=7 + i)
+    for _ in range(40):
+        actions = [pick(mask, rng) for mask in infos["action_mask"]]
+        observations, rewards, terminated, truncated, infos = envs.step(actions)
+        for i, env in enumerate(singles):
+            observation, reward, *over, info = env.step(actions[i])
+            assert (observation == observations[i]).all()
+            assert (info["action_mask"] == infos["action_mask"][i]).all()
+            assert (reward, *over) == (rewards[i], terminated[i], truncated[i])
+        if (terminated | truncated).any():
+            break
+
+
+# What a reset reports --------------------------------------------------------------------------------------------
+
+
+@every_variant
+def test_a_reset_reports_the_opening_as_plain_data_in_every_interface(name: str, options: dict[str, Any]) -> None:
+    env, single = aec(name, **options), SingleAgentEnv(name, **options)
+    for seed in range(3):
+        env.reset(seed=seed)
+        report = env.game.opening(env.game_state)
+        assert json.loads(json.dumps(report)) == report
+        assert env.infos == dict.fromkeys(env.possible_agents, report)
+        _, info = single.reset(seed=seed)
+        assert info.pop("action_mask").any()
+        assert info == single.game.opening(single.state)
+
+
+@every_game
+def test_what_one_agent_does_with_its_report_is_not_seen_by_another(name: str) -> None:
+    env = aec(name)
+    env.reset(seed=0)
+    untouched = env.infos["player_1"].copy()
+    env.infos["player_0"].clear()
+    assert env.infos["player_1"] == untouched
+
+
+# Agents and solvers ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "players", "agent"),
+    [(name, players, agent) for name, players in SOME_TABLES for agent in opponents_of(name, players)],
+)
+def test_every_agent_chooses_legal_actions_alone_as_among_others(name: str, players: int, agent: str) -> None:
+    game = game_of(name, players)
+    states = positions(game, 60, seed=players)
+    before = states.tobytes()
+    chosen = named_agent(agent, game, 3).act(states)
+    assert chosen.shape == (60,)
+    assert game.masks(states)[np.arange(60), chosen].all()
+    again = named_agent(agent, game, 3)
+    assert again.name == agent
+    assert [int(again.act(states[i : i + 1].view(np.recarray))[0]) for i in range(60)] == chosen.tolist()
+    assert states.tobytes() == before
+    assert again.act(game.start([])).shape == (0,)
+
+
+@every_game
+def test_a_solver_takes_its_settings_and_no_other(name: str) -> None:
+    settings = solver_settings(name)
+    assert not set(settings) & {field.name for field in fields(game_of(name).options)}  # one command line takes both
+    with pytest.raises(OptionError, match="no setting colour"):
+        solve(game_of(name), colour="red")
+
+
+def test_settings_of_the_solvers() -> None:
+    assert {name: dict(solver_settings(name)) for name in GAMES} == {
+        "no_dice": {},
+        "last_die": {},
+        "poker_figures": {"turns": None},
+    }
