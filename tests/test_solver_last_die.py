@@ -148,7 +148,6 @@ def _eliminate(
         pytest.param(4, True, False, marks=pytest.mark.slow),
         pytest.param(4, False, True, marks=pytest.mark.slow),
         pytest.param(4, True, True, marks=pytest.mark.slow),
-        pytest.param(5, False, False, marks=pytest.mark.slow),
     ],
 )
 def test_the_rationals_are_those_of_plain_elimination(players: int, even_ends_round: bool, counts_throws: bool) -> None:

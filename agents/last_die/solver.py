@@ -86,7 +86,7 @@ class Solution:
 
     unit: Literal["points"] = "points"
 
-    def __init__(self, game: Game, chain: Chain, seconds: float, steering: Steering | None = None) -> None:
+    def __init__(self, game: Game, chain: Chain, steering: Steering | None = None, seconds: float = 0.0) -> None:
         self.game = game
         self.chain = chain
         self.steering = steering
@@ -237,9 +237,11 @@ def solve(game: Game, progress: Callable[[float], None] | None = None) -> Soluti
     began = time.perf_counter()
     if not options.steer:
         chain = make_chain(game.num_players, options.even_ends_round)
-        return Solution(game, chain, time.perf_counter() - began)
+        solution = Solution(game, chain)
+        solution.seconds = time.perf_counter() - began
+        return solution
     steering, seconds = _steering(game.num_players, options.even_ends_round, progress)
-    return Solution(game, steering.choices.under(steering.policy), seconds, steering)
+    return Solution(game, steering.choices.under(steering.policy), steering, seconds)
 
 
 def _steering(players: int, even_ends_round: bool, progress: Callable[[float], None] | None) -> tuple[Steering, float]:
