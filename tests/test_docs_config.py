@@ -45,7 +45,7 @@ def test_keys_and_defaults(place: int, kind: str) -> None:
 def plain(value: Any) -> Any:
     """A default as YAML would give it."""
     if hasattr(value, "model_dump"):
-        return value.model_dump(mode="json")
+        return value.model_dump(mode="json", exclude_defaults=True)
     if isinstance(value, tuple):
         return [plain(item) for item in value]
     return value
