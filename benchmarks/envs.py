@@ -70,7 +70,7 @@ def aec_vs_connect_four(game: str) -> dict[str, float]:
 
 def batch_vs_connect_four(game: str) -> dict[str, float]:
     """Decisions a second of 1,024 games in one thread over connect_four's one game; the ratio for other games too."""
-    figures = {}
+    figures: dict[str, float] = {}
     for name in [game, *(other for other in GAMES if other != game)]:
         ratio, ours, _ = compare(partial(play_batch, Game(name), 1500), partial(play, connect_four(), 2000), rounds=5)
         if name == game:

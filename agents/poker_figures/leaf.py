@@ -273,7 +273,7 @@ def assess_all(
                 cells[player, row], sums[player, row] = state.cells[seat, row], state.sums[seat, row]
             if player:
                 left = max(left, np.int64(max_turns) - np.int64(state.turns[seat]))
-            seat = seat + 1 if seat + 1 < players else 0
+            seat = seat + 1 if seat + 1 < players else np.int64(0)
         for number in range(len(fillings)):
             depth, now, sound = 0, False, True
             for k in range(3):

@@ -58,7 +58,7 @@ def make_sheet(options: Options) -> Sheet:
             size *= radix
     numbers = np.arange(size)
     filled, full = np.zeros(size, np.int64), np.zeros(size, np.int64)
-    for row in np.flatnonzero(strides):
+    for row in np.flatnonzero(strides).tolist():
         cells = numbers // strides[row] % radix
         filled += cells
         if row != POKER:

@@ -73,7 +73,7 @@ def _all_expressions() -> tuple[Expression, ...]:
 
 EXPRESSIONS = _all_expressions()
 ADD_UP = NUM_REROLLS + len(EXPRESSIONS)
-NUM_ACTIONS = ADD_UP + 1
+NUM_ACTIONS: int = ADD_UP + 1
 
 
 @dataclass(frozen=True, slots=True)
