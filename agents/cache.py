@@ -43,28 +43,60 @@ def digest_of(array: NDArray[Any]) -> str:
 
 
 def cached_array(
-    description: Mapping[str, Any], build: Callable[[], tuple[NDArray[Any], dict[str, Any]]]
+    description: Mapping[str, Any],
+    build: Callable[[], tuple[NDArray[Any], dict[str, Any]]],
+    folder: Path | None = None,
 ) -> tuple[NDArray[Any], dict[str, Any]]:
     """The array that `description` names, and facts about it: from disk, else from `build()`, and then kept.
 
     Several processes may ask at once: each file appears whole, by a rename, and its content is checked against the
     digest inside it. Where no folder can be written the array is built each time.
+
+    Args:
+        description: plain data.
+        build: makes the array and the facts, plain data too.
+        folder: where arrays are kept, by default in `cache_folder()`.
     """
-    key = json.dumps({"format": FORMAT, **description}, sort_keys=True)
-    name = "-".join(str(value) for value in description.values() if isinstance(value, (str, int)))
-    folder = cache_folder()
+    folder = folder or cache_folder()
+    found = stored_array(description, folder)
+    if found is not None:
+        return found
+    array, facts = build()
+    if folder is not None:
+        _write(folder / _file_name(description), _key(description), array, facts)
+    return array, facts
+
+
+def stored_array(
+    description: Mapping[str, Any], folder: Path | None = None
+) -> tuple[NDArray[Any], dict[str, Any]] | None:
+    """What `cached_array` has kept under this description; None if there is nothing, or it is damaged."""
+    folder = folder or cache_folder()
     if folder is None:
-        return build()
-    path = folder / f"{name}-{hashlib.sha256(key.encode()).hexdigest()[:16]}.npz"
+        return None
+    path = folder / _file_name(description)
     try:
-        return _read(path, key)
+        return _read(path, _key(description))
     except OSError:  # there is none, or it lies where it may not be read
         pass
     except Exception as error:
-        warnings.warn(f"cached table {path} is damaged ({error}); computing it again", DamagedTableWarning, 2)
-    array, facts = build()
-    _write(path, key, array, facts)
-    return array, facts
+        warnings.warn(f"cached table {path} is damaged ({error}); computing it again", DamagedTableWarning, 3)
+    return None
+
+
+def parts_folder(description: Mapping[str, Any]) -> Path | None:
+    """A folder for the parts of an array in the making, to be removed when it is whole; None if there is nowhere."""
+    folder = cache_folder()
+    return None if folder is None else (folder / _file_name(description)).with_suffix(".parts")
+
+
+def _key(description: Mapping[str, Any]) -> str:
+    return json.dumps({"format": FORMAT, **description}, sort_keys=True)
+
+
+def _file_name(description: Mapping[str, Any]) -> str:
+    words = "-".join(str(value) for value in description.values() if isinstance(value, (str, int)))
+    return f"{words}-{hashlib.sha256(_key(description).encode()).hexdigest()[:16]}.npz"
 
 
 def _read(path: Path, key: str) -> tuple[NDArray[Any], dict[str, Any]]:

@@ -53,12 +53,16 @@ class Lattice(NamedTuple):
     num_patterns: int
 
 
-def make_lattice(faces: Sequence[Sequence[Any]]) -> Lattice:
-    """The lattice for dice with the given six faces each; equal faces share a slot."""
+def make_lattice(faces: Sequence[Sequence[Any]], lanes: int = 1) -> Lattice:
+    """The lattice for dice with the given six faces each; equal faces share a slot.
+
+    With more `lanes` than one it is of so many problems side by side: every pattern stands for that many numbers, one
+    after the other, and the kernels' loops are over all of them.
+    """
     dice = len(faces)
     distinct = [list(dict.fromkeys(die)) for die in faces]
     sizes = np.array([len(kinds) for kinds in distinct])
-    strides = np.concatenate([[1], np.cumprod(sizes + 1)[:-1]])
+    strides = lanes * np.concatenate([[1], np.cumprod(sizes + 1)[:-1]])
     weights = np.zeros((dice, 6))
     slot = np.zeros((dice, 6), np.int64)
     for die, kinds in enumerate(distinct):
@@ -74,7 +78,7 @@ def make_lattice(faces: Sequence[Sequence[Any]]) -> Lattice:
         first=np.cumsum([0, *map(len, bases)]),
         full=_sums([slot[die] * strides[die] for die in range(dice)]).astype(np.uint64),
         again=(sizes[:, None] - slot) * strides[:, None],
-        num_patterns=int(np.prod(sizes + 1)),
+        num_patterns=lanes * int(np.prod(sizes + 1)),
     )
 
 
@@ -103,12 +107,8 @@ def expect(values: Any, lattice: Any) -> None:
 
 
 @kernel
-def choose_best(values: Any, followers: Any, lattice: Any) -> None:
-    """Turn each full throw's value into the best over keeping it whole and throwing again any of its dice.
-
-    `followers`, unless empty, is a second quantity of each pattern, which follows the choices made.
-    """
-    following = len(followers) > 0
+def choose_best(values: Any, lattice: Any) -> None:
+    """Turn each full throw's value into the best over keeping it whole and throwing again any of its dice."""
     for die in range(len(lattice.sizes) - 1, -1, -1):
         size, stride = lattice.sizes[die], lattice.strides[die]
         for k in range(lattice.first[die], lattice.first[die + 1]):
@@ -116,30 +116,25 @@ def choose_best(values: Any, followers: Any, lattice: Any) -> None:
             thrown = base + size * stride
             for face in range(size):
                 kept = base + face * stride
-                if following:
-                    for low in range(stride):
-                        better = values[thrown + low] > values[kept + low]
-                        followers[kept + low] = followers[thrown + low] if better else followers[kept + low]
                 for low in range(stride):
                     values[kept + low] = max(values[kept + low], values[thrown + low])
 
 
 @kernel
-def decide(values: Any, followers: Any, stop: Any, stop_followers: Any, patterns: Any, lattice: Any) -> None:
-    """Go back over a decision between stopping and throwing again, after `expect` has gone back over the throw.
+def spread(chances: Any, lattice: Any) -> None:
+    """Let the dice fall: the chance of every pattern is added to those of the full throws that it can become.
 
-    Args:
-        values, followers: (num_patterns,), in: the values of throwing again; out: at the full patterns the best of
-            stopping and throwing again (what lies elsewhere then means nothing).
-        stop, stop_followers: (K,), what stopping pays, minus infinity where it is not allowed.
-        patterns: (K,) uint64, the full patterns that `stop` speaks of.
-        lattice: the dice.
+    What lies elsewhere than at the full throws then means nothing.
     """
-    for kind in range(len(patterns)):
-        values[patterns[kind]] = stop[kind]
-        if len(followers):
-            followers[patterns[kind]] = stop_followers[kind]
-    choose_best(values, followers, lattice)
+    for die in range(len(lattice.sizes) - 1, -1, -1):
+        size, stride = lattice.sizes[die], lattice.strides[die]
+        for k in range(lattice.first[die], lattice.first[die + 1]):
+            base = lattice.bases[k]
+            thrown = base + size * stride
+            for face in range(size):
+                weight, kept = lattice.weights[die, face], base + face * stride
+                for low in range(stride):
+                    chances[kept + low] += weight * chances[thrown + low]
 
 
 class KeepLattice(NamedTuple):
@@ -245,6 +240,13 @@ def copy(source: Any, out: Any) -> None:
     """Copy `source` (N,) to `out`; the compiler makes far less code of this than of an assignment of slices."""
     for lane in range(np.uint64(len(out))):
         out[lane] = source[lane]
+
+
+@kernel
+def fill(out: Any, value: Any) -> None:
+    """Set all of `out` (N,) to a value."""
+    for lane in range(np.uint64(len(out))):
+        out[lane] = value
 
 
 @kernel

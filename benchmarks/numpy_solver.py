@@ -1,10 +1,14 @@
-"""Two-player No Dice solved with plain NumPy: the equations of `trialea.agents.no_dice.solver`, for comparison.
+"""No Dice solved with plain NumPy: the equations of `trialea.agents.no_dice.solver`, for comparison.
 
 A turn is an array with an axis for each die and seven places on it: its six faces, and "thrown again". Means and
-maxima are taken axis by axis. It shares no code with the compiled solver but the scores of the expressions.
+maxima are taken axis by axis, one turn at a time. What others' values need, the probabilities of all scores, is carried
+along beside the mover's value, which gives no rule for ties; values do not hang on it. It shares no code with the
+compiled solver but the scores of the expressions.
 """
 
 from __future__ import annotations
+
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,36 +16,40 @@ from numpy.typing import NDArray
 from trialea.envs.no_dice.rules import ILLEGAL, NUM_DICE, Options, tables
 
 Floats = NDArray[np.float64]
+Position = tuple[int, ...]
 KEPT = (slice(0, 6),) * NUM_DICE
+NUM_SCORES = 61
 
 
 class Turn:
-    """One turn: `solve(payoff)` gives its greatest expected payoff and the chance of scoring 0 by playing for it."""
+    """One turn: `solve(worth)` gives what it comes to for everybody, played for the first, and the chance of a 0."""
 
     def __init__(self, options: Options) -> None:
         scores = tables(options).scores.astype(np.int64)
         # Axis d of the reshaped table is die d: outcome numbers have die 0 as their lowest digit.
         order = tuple(reversed(range(NUM_DICE)))
-        can_score = np.zeros((len(scores), 61), bool)
+        can_score = np.zeros((len(scores), NUM_SCORES), bool)
         rows, columns = np.nonzero(scores[:, :-1] != ILLEGAL)
         can_score[rows, scores[rows, columns]] = True
-        self._can_score = can_score.reshape(*(6,) * NUM_DICE, 61).transpose(*order, NUM_DICE)
+        self._can_score = can_score.reshape(*(6,) * NUM_DICE, NUM_SCORES).transpose(*order, NUM_DICE)
         add_up = scores[:, -1].reshape((6,) * NUM_DICE).transpose(order)
         self._forced = np.nonzero(add_up != ILLEGAL)
         self._forced_score = add_up[self._forced]
         self._throws = options.throws
 
-    def solve(self, payoff: Floats) -> tuple[float, float]:
-        pays = np.where(self._can_score, payoff, -np.inf)
+    def solve(self, worth: Floats) -> Floats:
+        """The expectations (n + 1,) of the rows of `worth` (n, 61) and of scoring 0."""
+        columns = np.vstack([worth, np.arange(NUM_SCORES) == 0])
+        pays = np.where(self._can_score, worth[0], -np.inf)
         score = pays.argmax(axis=-1)
-        stop = np.take_along_axis(pays, score[..., None], axis=-1)[..., 0]
-        zero = (score == 0).astype(float)
-        values, zeros = stop.copy(), zero.copy()
-        values[self._forced] = payoff[self._forced_score]
-        zeros[self._forced] = self._forced_score == 0
+        stops = [column[score] for column in columns]
+        stops[0] = np.take_along_axis(pays, score[..., None], axis=-1)[..., 0]
+        last = [stop.copy() for stop in stops]
+        for values, column in zip(last, columns, strict=True):
+            values[self._forced] = column[self._forced_score]
         for _ in range(self._throws - 1):
-            values, zeros = _best(_means(values), _means(zeros), stop, zero)
-        return float(values.mean()), float(zeros.mean())
+            last = _best([_means(values) for values in last], stops)
+        return np.array([values.mean() for values in last])
 
 
 def _means(faces: Floats) -> Floats:
@@ -51,47 +59,73 @@ def _means(faces: Floats) -> Floats:
     return faces
 
 
-def _best(values: Floats, zeros: Floats, stop: Floats, zero: Floats) -> tuple[Floats, Floats]:
-    """The best of stopping and of every set of dice to throw again, for each throw."""
-    values[KEPT], zeros[KEPT] = stop, zero
+def _best(again: list[Floats], stops: list[Floats]) -> list[Floats]:
+    """The first quantity's best of stopping and of every set of dice to throw again; the others follow."""
+    for values, stop in zip(again, stops, strict=True):
+        values[KEPT] = stop
     for axis in range(NUM_DICE):
-        kept, again = np.split(values, [6], axis=axis)
-        kept_zeros, again_zeros = np.split(zeros, [6], axis=axis)
-        values, zeros = np.maximum(kept, again), np.where(again > kept, again_zeros, kept_zeros)
-    return values, zeros
+        parts = [np.split(values, [6], axis=axis) for values in again]
+        better = parts[0][1] > parts[0][0]
+        again = [np.where(better, thrown, kept) for kept, thrown in parts]
+    return again
 
 
-def solve(options: Options) -> Floats:
-    """The mover's probability of winning, (T, T), at [its total, the other's total]."""
-    target = options.target
+def solve(options: Options, num_players: int = 2) -> Floats:
+    """The probabilities of winning, (T,) * n + (n,), at the totals of the mover and those who follow."""
     turn = Turn(options)
-    values = np.full((target, target), np.nan)
-    for total in range(2 * target - 2, -1, -1):
-        for low in range(max(0, total - target + 1), total // 2 + 1):
-            _solve_pair(turn, values, low, total - low)
+    fewer = np.ones((options.target, 1))
+    for players in range(2, num_players + 1):
+        fewer = _solve(turn, options.target, players, fewer)
+    return fewer
+
+
+def _solve(turn: Turn, target: int, players: int, fewer: Floats) -> Floats:
+    values = np.full((target,) * players + (players,), np.nan)
+    positions = sorted(product(range(target), repeat=players), key=sum, reverse=True)
+    for position in positions:
+        if np.isnan(values[position]).any():
+            _solve_cycle(turn, values, fewer, position)
     return values
 
 
-def _payoff(values: Floats, mover: int, other: int) -> Floats:
-    payoff = np.zeros(61)
-    after = values[other, mover : mover + 61]
-    payoff[: len(after)] = 1.0 - after
-    return payoff
+def _worth(values: Floats, fewer: Floats, position: Position) -> Floats:
+    """What each score of the mover's turn is worth to everybody, (n, 61); a score of 0 means nothing yet."""
+    mover, rest = position[0], position[1:]
+    after = values[rest][mover : mover + NUM_SCORES]
+    worth = np.empty((len(position), NUM_SCORES))
+    worth[:, : len(after)] = np.roll(after, 1, axis=1).T
+    worth[0, len(after) :] = 0.0
+    worth[1:, len(after) :] = fewer[rest][:, None]
+    return worth
 
 
-def _solve_pair(turn: Turn, values: Floats, low: int, high: int) -> None:
-    """Policy iteration on the two positions that lead to each other when both players score 0."""
-    inside = high + 1 < len(values)
-    u, w = (values[low + 1, high + 1], values[high + 1, low + 1]) if inside else (0.5, 0.5)
-    for _ in range(100):
-        values[low, high], values[high, low] = u, w
-        value_u, p = turn.solve(_payoff(values, low, high))
-        value_w, q = turn.solve(_payoff(values, high, low)) if low != high else (value_u, p)
-        c, d = value_u - p * (1 - w), value_w - q * (1 - u)
-        new_u = (c + p - p * (d + q)) / (1 - p * q)
-        new_w = d + q * (1 - new_u)
-        change = max(abs(new_u - u), abs(new_w - w))
-        u, w = new_u, new_w
-        if change < 1e-14:
+def _solve_cycle(turn: Turn, values: Floats, fewer: Floats, position: Position) -> None:
+    """Policy iteration on the positions that lead to each other when everybody scores 0."""
+    n = len(position)
+    cycle = [position[r:] + position[:r] for r in range(n)]
+    nearby = tuple(min(total + 1, len(values) - 1) for total in position)
+    known = values[nearby] if nearby != position and not np.isnan(values[nearby]).any() else np.full(n, 1.0 / n)
+    found = np.array([np.roll(known, -r) for r in range(n)])  # by position of the cycle, and player from its mover on
+    worth = [_worth(values, fewer, place) for place in cycle]
+    for _ in range(16):
+        gains, zeros = np.empty((n, n)), np.empty(n)
+        for r in range(n):
+            worth[r][:, 0] = np.roll(found[(r + 1) % n], 1)
+            *gains[r], zeros[r] = turn.solve(worth[r])
+            gains[r] -= zeros[r] * worth[r][:, 0]
+        before = found
+        found = np.array([_round(gains, zeros, r) for r in range(n)])
+        if np.abs(found - before).max() < 1e-14:
             break
-    values[low, high], values[high, low] = u, w
+    for place, row in zip(cycle, found, strict=True):
+        values[place] = row
+
+
+def _round(gains: Floats, zeros: Floats, start: int) -> Floats:
+    """The values in the position `start` of a cycle: c_0 + p_0 c_1 + p_0 p_1 c_2 + …, over 1 - p_0 p_1 … p_(n-1)."""
+    n = len(zeros)
+    found, passed = np.zeros(n), 1.0
+    for j in range(n):
+        found += passed * np.roll(gains[(start + j) % n], j)
+        passed *= zeros[(start + j) % n]
+    return found / (1.0 - passed)

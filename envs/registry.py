@@ -66,7 +66,7 @@ GAMES: dict[str, Entry] = {
                 "solver": "trialea.agents.no_dice.solver:SolverAgent",
             },
             solver="trialea.agents.no_dice.solver",
-            most_players={"solver": 2},
+            most_players={"solver": 5},
             exact="trialea.agents.no_dice.exact",
         ),
         Entry(

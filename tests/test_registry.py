@@ -168,9 +168,7 @@ def test_a_solver_takes_its_settings_and_no_other(name: str) -> None:
         solve(game_of(name), colour="red")
 
 
-def test_settings_of_the_solvers() -> None:
-    assert {name: dict(solver_settings(name)) for name in GAMES} == {
-        "no_dice": {},
-        "last_die": {},
-        "poker_figures": {"turns": None},
-    }
+def test_the_solver_of_poker_figures_is_told_the_turns() -> None:
+    assert dict(solver_settings("poker_figures")) == {"turns": None}
+    with pytest.raises(OptionError, match="turns"):
+        solve(game_of("poker_figures"))

@@ -9,7 +9,7 @@ satisfy
     W_j = c_j + p_j W_(j + 1)        (j + 1 modulo k)
 
 which is solved exactly. A best response maximises its own turns by the turn's dynamic programme, the others' staying as
-they are; its loop has one unknown, the value at its own turn, which policy iteration finds.
+they are; its loop has one unknown, the value at its own turn.
 
 Arrays of a game of n players are by *seat*. `first` stands for the seat that begins.
 """
@@ -23,9 +23,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trialea.agents.no_dice.policy import NUM_SCORES, PlayersIn, TurnTable, tabulate
+from trialea.agents.no_dice.certificate import best_values
+from trialea.agents.no_dice.policy import PlayersIn, TurnTable, players_in, tabulate
 from trialea.agents.no_dice.solver import SolverAgent
-from trialea.agents.no_dice.turn import make_turn, solve_turn
+from trialea.agents.no_dice.turn import LANES, NUM_SCORES, make_turn
 from trialea.envs.errors import OptionError
 from trialea.envs.game import Game
 from trialea.envs.jit import entry
@@ -41,8 +42,6 @@ __all__ = [
 ]
 
 MAX_PLAYERS, MAX_TARGET = 3, 100
-_MOST_ROUNDS = 100
-_SETTLED = 1e-14  # rounding moves a value by some 1e-16
 
 Seats = tuple[int, ...]
 """The seats still in, rising."""
@@ -58,8 +57,10 @@ def check_in_reach(game: Game) -> None:
 
 
 def solution_table(game: Game) -> TurnTable:
-    """The turns of the agent `solver`; `OptionError` where the game is not solved."""
-    return tabulate(game, SolverAgent(game))
+    """The turns of the agent `solver`, without asking it; `OptionError` where the game is not solved."""
+    solution = SolverAgent(game).solution
+    by_players = {k: solution.turn_scores(k) for k in range(2, game.num_players + 1)}
+    return TurnTable(SolverAgent.name, {key: by_players[len(key)] for key in players_in(game.num_players)}, {}, 0)
 
 
 def win_probabilities(game: Game, tables: Sequence[TurnTable]) -> NDArray[np.float64]:
@@ -244,43 +245,33 @@ def _best_values(loops: _Loops, seat: int, values: dict[Seats, NDArray[np.float6
             constants[place] = other + chances[:, 0] * constants[following]
             factors[place] = chances[:, 0] * factors[following]
         x, after = np.empty(len(totals)), (mine + 1) % k
-        if not best_turns(worth[mine], constants[after], factors[after], game.options.throws, turn, x):
-            raise ArithmeticError(f"policy iteration did not settle where the totals add up to {totals[0].sum()}")
+        best_turns(worth[mine], constants[after], factors[after], game.options.throws, turn, x)
         found[:, *totals.T] = constants + factors * x
     return found
 
 
 @entry
-def best_turns(payoffs: Any, constants: Any, factors: Any, throws: Any, turn: Any, out: Any) -> bool:
+def best_turns(payoffs: Any, constants: Any, factors: Any, throws: Any, turn: Any, out: Any) -> None:
     """The values (M,) of the best turns, where scoring 0 pays constant + factor × the value itself.
 
     Args:
-        payoffs: (M, 61), what each score pays; that of 0 is written here.
+        payoffs: (M, 61), what each score pays; that of 0 means nothing.
         constants, factors: (M,).
         throws: how many throws a turn has.
         turn: the tables.
         out: (M,), for the values.
-
-    Returns:
-        Whether policy iteration settled everywhere.
     """
-    work, zeros = np.empty(turn.lattice.num_patterns), np.empty(turn.lattice.num_patterns)
-    for m in range(len(payoffs)):
-        x, settled = 0.5, False
-        for _ in range(_MOST_ROUNDS):
-            payoffs[m, 0] = constants[m] + factors[m] * x
-            value, zero = solve_turn(payoffs[m], throws, turn, work, zeros)
-            # Under this policy x = rest + zero (constant + factor x).
-            rest = value - zero * payoffs[m, 0]
-            improved = (rest + zero * constants[m]) / (1.0 - zero * factors[m])
-            settled = abs(improved - x) < _SETTLED
-            x = improved
-            if settled:
-                break
-        if not settled:
-            return False
-        out[m] = x
-    return True
+    rows = np.empty((throws + 1, turn.lattice.num_patterns, LANES))
+    payoff, constant, factor, values = np.empty((NUM_SCORES, LANES)), np.empty(LANES), np.empty(LANES), np.empty(LANES)
+    for low in range(0, len(payoffs), LANES):
+        for lane in range(LANES):
+            m = min(low + lane, len(payoffs) - 1)  # lanes to spare do the last one again
+            constant[lane], factor[lane], values[lane] = constants[m], factors[m], 0.5
+            for score in range(NUM_SCORES):
+                payoff[score, lane] = payoffs[m, score]
+        best_values(payoff, constant, factor, turn, rows, values)
+        for lane in range(min(LANES, len(payoffs) - low)):
+            out[low + lane] = values[lane]
 
 
 def _visits(game: Game, tables: Sequence[TurnTable]) -> dict[Seats, NDArray[np.float64]]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from trialea.agents.no_dice.turn import fill_policy, look_up, make_turn, points_lost
+from trialea.agents.no_dice.play import look_up, play
+from trialea.agents.no_dice.turn import LANES, make_turn, points_lost
 from trialea.envs.game import Game, States
 
 
@@ -21,8 +22,10 @@ class GreedyAgent:
     def __init__(self, game: Game, seed: int = 0) -> None:
         self._throws = game.options.throws
         self._turn = make_turn(game.options.intermediates)
-        self._policy = np.zeros((1, self._throws, len(self._turn.patterns)), np.uint8)
-        fill_policy(points_lost(), self._throws, self._turn, self._policy[0])
+        choices = np.zeros((self._throws, len(self._turn.full), LANES), np.uint8)
+        rows = np.empty((self._throws + 1, self._turn.lattice.num_patterns, LANES))
+        play(np.repeat(points_lost()[:, None], LANES, axis=1), self._turn, rows, choices)
+        self._policy = choices[None, :, :, 0]
 
     def act(self, states: States) -> NDArray[np.int64]:
         """A legal action (B,) for each of the (B,) states."""

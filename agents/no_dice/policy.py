@@ -18,7 +18,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from trialea.agents.no_dice.turn import MAX_SCORE, TIE, fill_action_values, fill_stages, make_turn
+from trialea.agents.lattice import make_lattice, spread
+from trialea.agents.no_dice.turn import NUM_SCORES, TIE, fill_action_values, fill_rows, make_turn
 from trialea.agents.policy import ask, check_can_tell
 from trialea.envs.agent import Agent
 from trialea.envs.errors import OptionError
@@ -35,9 +36,6 @@ from trialea.envs.no_dice.rules import (
     tables,
 )
 
-SLOTS = 7  # of a die in a keep pattern: its six faces, and "thrown again"
-NUM_PATTERNS = SLOTS**NUM_DICE
-NUM_SCORES = MAX_SCORE + 1
 _SAMPLE = 256  # positions in which an agent is checked
 REGRET, DECISIONS, OPTIMAL = 0, 1, 2  # the columns of `judged`
 
@@ -111,30 +109,29 @@ class _Flow(NamedTuple):
 
     Attributes:
         by_kind: (7776,) int64, the throws ordered by kind.
-        kept: (7776, 31) uint16, the keep pattern that each rethrow makes of each throw: in base 7, die 0 the lowest
-            digit, 6 for a die that is thrown again.
-        full: (7776,) uint16, the pattern that keeps every die.
+        lattice: the keep patterns of the dice, all six faces of each told apart.
+        kept: (7776, 31) uint16, the pattern that each rethrow makes of each throw.
         only: (7776,) int64, the one score that each throw can end with if it is the last; -1 where there is a choice.
     """
 
     by_kind: Any
+    lattice: Any
     kept: Any
-    full: Any
     only: Any
 
 
 @cache
 def _make_flow(intermediates: Literal["any", "natural"]) -> _Flow:
+    lattice = make_lattice([range(6)] * NUM_DICE)
     faces = np.array([outcome_faces(outcome) for outcome in range(NUM_OUTCOMES)])
-    thrown = (np.arange(1, NUM_REROLLS + 1)[:, None] >> np.arange(NUM_DICE)) & 1
-    slots = np.where(thrown, SLOTS - 1, faces[:, None, :])  # (7776, 31, 5)
-    place = SLOTS ** np.arange(NUM_DICE)
+    thrown = np.arange(1, NUM_REROLLS + 1) >> np.arange(NUM_DICE)[:, None] & 1  # (5, 31)
+    again = lattice.again[np.arange(NUM_DICE), faces]  # (7776, 5)
     scores = tables(Options(intermediates=intermediates)).scores.astype(np.int64)
     least, most = scores.min(axis=1), np.where(scores == ILLEGAL, -1, scores).max(axis=1)
     return _Flow(
         by_kind=np.argsort(make_turn(intermediates).kind_of, kind="stable"),
-        kept=(slots @ place).astype(np.uint16),
-        full=(faces @ place).astype(np.uint16),
+        lattice=lattice,
+        kept=(lattice.full.astype(np.int64)[:, None] + again @ thrown).astype(np.uint16),
         only=np.where(least == most, least, -1),
     )
 
@@ -154,7 +151,7 @@ class _Turns:
         free = self._flow.only < 0
         self._early = every, np.arange(NUM_OUTCOMES)
         self._last = every[free].view(np.recarray), np.where(free, np.cumsum(free) - 1, -1)
-        self._values = np.empty((self._throws, self._turn.lattice.num_patterns))
+        self._rows = np.empty((self._throws + 1, self._turn.lattice.num_patterns, 1))
 
     def follow(
         self,
@@ -166,16 +163,17 @@ class _Turns:
     ) -> None:
         """One turn at these totals: fill `scores` (61,), and `judged` (throws, 3) where `payoff` (61,) is not empty."""
         if len(payoff):
-            fill_turn(payoff, self._throws, self._turn, self._values)
+            fill_rows(payoff[:, None], self._turn, self._turn.lattice, self._rows)
         reach = np.full(NUM_OUTCOMES, 1.0 / NUM_OUTCOMES)
         for made in range(1, self._throws + 1):
             states, row_of = self._early if made < self._throws else self._last
+            if made in (1, self._throws):
+                self._set_totals(states, key, totals)
             states.throws = made
-            self._set_totals(states, key, totals)
             choices = ask(self._agent, self._game, states)
             self.states += len(states)
             left = self._throws - made
-            row = self._values[left]
+            row = self._rows[left, :, 0]
             follow_throw(choices, row_of, left, self._turn, self._flow, payoff, row, reach, scores, judged[made - 1])
 
     def _set_totals(self, states: States, key: PlayersIn, totals: tuple[int, ...]) -> None:
@@ -204,12 +202,6 @@ def _check_depends_on_position_alone(game: Game, agent: Agent) -> None:
             f"agent {agent.name!r} cannot be valued exactly: in some positions it does not do the same with the same"
             " totals, dice and throws made, if the seat, the seed or the number of turns played is another"
         )
-
-
-@entry
-def fill_turn(payoff: Any, throws: Any, turn: Any, values: Any) -> None:
-    """`fill_stages` for calls from Python."""
-    fill_stages(payoff, throws, turn, values)
 
 
 @kernel
@@ -265,12 +257,12 @@ def follow_throw(
         left: throws still to come.
         turn, flow: the tables.
         payoff: (61,), by which to judge the decisions; empty if they are not to be judged.
-        row: (num_patterns,), the row of `fill_stages` for so many throws to come, where they are.
+        row: (num_patterns,), the row of `fill_rows` for so many throws to come; any where decisions are not judged.
         reach: (7776,), in: the probability that each throw is on the table; out: the same after the next throw.
         scores: (61,), to which the probabilities of ending with each score are added.
         judged: (3,), to which regret, decisions and optimal ones are added.
     """
-    patterns = np.zeros(NUM_PATTERNS)
+    patterns = np.zeros(flow.lattice.num_patterns)
     action_values = np.empty(NUM_ACTIONS)
     last_kind, best, matters = -1, 0.0, False
     for outcome in flow.by_kind:
@@ -297,19 +289,6 @@ def follow_throw(
                 _take(action, taken, outcome, kind, turn, flow, patterns, scores)
                 if matters:
                     _count(taken, best - action_values[action], judged)
-    _spread(patterns)
+    spread(patterns, flow.lattice)
     for outcome in range(NUM_OUTCOMES):
-        reach[outcome] = patterns[flow.full[outcome]]
-
-
-@kernel
-def _spread(patterns: Any) -> None:
-    """Let the dice fall: the chance of every pattern goes to the full throws that it can become."""
-    stride = 1
-    for _ in range(NUM_DICE):
-        for base in range(0, NUM_PATTERNS, SLOTS * stride):
-            for low in range(base, base + stride):
-                chance = patterns[low + (SLOTS - 1) * stride] / 6.0
-                for face in range(SLOTS - 1):
-                    patterns[low + face * stride] += chance
-        stride *= SLOTS
+        reach[outcome] = patterns[flow.lattice.full[outcome]]

@@ -1,255 +1,367 @@
-"""The two-player game of No Dice solved exactly, and the agent that plays the solution.
+"""No Dice for two to five players solved exactly, and the agent that plays the solution.
 
-Let V(a, b) be the mover's probability of winning at total a when the other player has b, both below the target. If the
-turn scores s, the mover is out with probability of winning 0 if a + s reaches the target, and otherwise stands at
-1 - V(b, a + s). So V(a, b) is the greatest expectation of that payoff over one turn, which is solved exactly
-(`trialea.agents.no_dice.turn`). Totals never fall, so positions are solved by falling a + b. The one loop is the round
-in which both players score 0: V(a, b) then depends on V(b, a) and the other way round. Given the turn policies each is
-linear in the other, so the pair is solved by policy iteration: fix both policies, solve two linear equations, improve.
+A position of n players is the vector of their totals, the mover's first. A turn that scores s takes it to the position
+in which the next player is first and the mover, with s points more, last; or to a game of n - 1 players if the mover is
+out. So what each score is worth to everybody follows from positions of a greater sum of totals and of fewer players,
+and a turn that is best for the mover from that (`trialea.agents.no_dice.turn`). Positions are solved by falling sum;
+those that lead to each other when everybody scores 0 are solved together (`trialea.agents.no_dice.cycles`).
+
+With two players this is the game's value. With more it is *an* equilibrium: others may exist, and in a few positions
+nobody's best play is other than at random, so that the one given is best but for some ten-billionth; the certificate
+(`trialea.agents.no_dice.certificate`) says how much anybody could gain.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trialea.agents.cache import cached_array, digest_of
-from trialea.agents.no_dice.turn import (
-    MAX_SCORE,
-    fill_action_values,
-    fill_policy,
-    fill_stages,
-    least_expected_score,
-    look_up,
-    make_turn,
-    solve_turn,
-)
+from trialea.agents.cache import digest_of
+from trialea.agents.no_dice.certificate import BEST_RESPONSE, ERROR, ONE_TURN, TIE_SPREAD
+from trialea.agents.no_dice.lookup import fill_policies, fill_position_values, fill_scores, fill_seat_values
+from trialea.agents.no_dice.play import look_up
+from trialea.agents.no_dice.tables import QUICK, THREADS, Kind, alone, fill, kept_table, made_table, with_players
+from trialea.agents.no_dice.turn import NUM_SCORES, least_expected_score, make_turn
 from trialea.envs.errors import OptionError
 from trialea.envs.game import Game, States
-from trialea.envs.jit import entry, kernel
-from trialea.envs.no_dice.game import outcome_of
 from trialea.envs.no_dice.rules import NUM_ACTIONS
 
+MAX_PLAYERS = 5
 MAX_TARGET = 100
-_MOST_ROUNDS = 100
-_SETTLED = 1e-14  # rounding moves a value by some 1e-16
+MOST_POSITIONS = 30_000_000
+_SECONDS = 1e-3  # that a position takes two cores, the certificate included
+_SHARES: dict[Kind, float] = {"values": 0.4, "replies": 0.6}  # of the time that all takes
+_MOST_POLICIES = 8192  # kept in memory for each number of players, 10 kB each with three throws
+_CHUNK = 4096  # states whose policies are looked up at once
+
+Progress = Callable[[float], None]
 
 
-@kernel
-def _set_payoff(values: Any, mover: Any, other: Any, payoff: Any) -> None:
-    """What each score of the mover's turn is worth to it; `values` (T, T) must be known where they are needed."""
-    target = len(values)
-    for score in range(MAX_SCORE + 1):
-        total = mover + score
-        payoff[score] = 1.0 - values[other, total] if total < target else 0.0
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """How good a solution is: differences of probabilities, the largest over all positions of all numbers of players.
 
-
-@entry
-def solve_sum(total: Any, throws: Any, turn: Any, values: Any) -> int:
-    """Solve every position whose two totals add up to `total`, given those of greater sums.
-
-    Returns the most rounds of policy iteration that a pair took, or -1 if one did not settle.
+    Attributes:
+        residual: the Bellman error: how far any player's value is from what one turn makes of it, the best turn for the
+            mover, the mover's turn for the others.
+        one_turn: what a mover gains by playing one turn otherwise.
+        best_response: what a player gains by a best response to the others' play, for the rest of the game.
+        at_start: (n) the same for each player of n at the start of the game, the first to move first.
+        tie_spread: what the mover's choice among equally good actions in one turn makes of another player's value.
     """
-    target = len(values)
-    most = 0
-    work, zeros = np.empty(turn.lattice.num_patterns), np.empty(turn.lattice.num_patterns)
-    mine, theirs = np.empty(MAX_SCORE + 1), np.empty(MAX_SCORE + 1)
-    for low in range(max(0, total - target + 1), total // 2 + 1):
-        high = total - low
-        # Start from the pair one point up on both sides, which is close.
-        u = values[low + 1, high + 1] if high + 1 < target else 0.5
-        w = values[high + 1, low + 1] if high + 1 < target else 0.5
-        settled = False
-        for rounds in range(1, _MOST_ROUNDS + 1):
-            values[low, high], values[high, low] = u, w
-            _set_payoff(values, low, high, mine)
-            _set_payoff(values, high, low, theirs)
-            value_u, p = solve_turn(mine, throws, turn, work, zeros)
-            value_w, q = value_u, p
-            if low != high:
-                value_w, q = solve_turn(theirs, throws, turn, work, zeros)
-            # Under these policies u = c + p (1 - w) and w = d + q (1 - u).
-            c, d = value_u - p * (1.0 - w), value_w - q * (1.0 - u)
-            if low == high:  # one equation: as two, the smallest difference between u and w would grow
-                new_u = new_w = (c + p) / (1.0 + p)
-            else:
-                new_u = (c + p - p * (d + q)) / (1.0 - p * q)
-                new_w = d + q * (1.0 - new_u)
-            change = max(abs(new_u - u), abs(new_w - w))
-            u, w = new_u, new_w
-            if change < _SETTLED:
-                settled = True
-                most = max(most, rounds)
-                break
-        if not settled:
-            return -1
-        values[low, high], values[high, low] = u, w
-    return most
+
+    residual: float
+    one_turn: float
+    best_response: float
+    at_start: tuple[float, ...]
+    tie_spread: float
 
 
-@entry
-def largest_error(throws: Any, turn: Any, values: Any) -> float:
-    """The largest Bellman error: how far any position's value is from the best turn's expectation."""
-    target = len(values)
-    work, zeros = np.empty(turn.lattice.num_patterns), np.empty(turn.lattice.num_patterns)
-    payoff = np.empty(MAX_SCORE + 1)
-    worst = 0.0
-    for mover in range(target):
-        for other in range(target):
-            _set_payoff(values, mover, other, payoff)
-            value, _ = solve_turn(payoff, throws, turn, work, zeros)
-            worst = max(worst, abs(value - values[mover, other]))
-    return worst
+class _Group(NamedTuple):
+    """States with as many players still in.
+
+    Attributes:
+        places: (G,) where they stand in the batch.
+        codes: (G,) of their positions.
+        seats: (G, n) who is still in, in order from the mover on.
+    """
+
+    places: NDArray[np.int64]
+    codes: NDArray[np.int64]
+    seats: NDArray[np.int64]
 
 
-@entry
-def fill_policies(values: Any, movers: Any, others: Any, throws: Any, turn: Any, policies: Any) -> None:
-    """The optimal policies (N, throws, K) for N pairs of totals."""
-    payoff = np.empty(MAX_SCORE + 1)
-    for n in range(len(movers)):
-        _set_payoff(values, movers[n], others[n], payoff)
-        fill_policy(payoff, throws, turn, policies[n])
+class _Policies:
+    """What is played in each position of a table, worked out where it is asked for."""
 
+    def __init__(self, table: NDArray[np.float64], fewer: NDArray[np.float64], game: Game) -> None:
+        self._table, self._fewer, self._target = table, fewer, game.options.target
+        self._turn = make_turn(game.options.intermediates)
+        self._place = np.full(len(table), -1, np.int32)
+        self._count = 0
+        self._policies = np.empty((0, game.options.throws, len(self._turn.full)), np.uint8)
 
-@entry
-def fill_position_values(values: Any, states: Any, order: Any, throws: Any, turn: Any, out: Any) -> None:
-    """The values (B, A) of every action in the states, read in an `order` that brings equal totals together."""
-    rows = np.empty((throws, turn.lattice.num_patterns))
-    payoff = np.empty(MAX_SCORE + 1)
-    last_mover, last_other = -1, -1
-    for k in range(len(order)):
-        state = states[order[k]]
-        mover, other = state.scores[state.mover], state.scores[1 - state.mover]
-        if mover != last_mover or other != last_other:
-            last_mover, last_other = mover, other
-            _set_payoff(values, mover, other, payoff)
-            fill_stages(payoff, throws, turn, rows)
-        left = throws - state.throws
-        fill_action_values(payoff, turn, rows[left], turn.kind_of[outcome_of(state)], left, out[order[k]])
+    def of(self, codes: NDArray[np.int64]) -> tuple[NDArray[np.uint8], NDArray[np.int32]]:
+        """Policies (N, throws, K), and which of them is that of each of the codes (G,)."""
+        missing = np.unique(codes[self._place[codes] < 0])
+        if len(missing):
+            if self._count + len(missing) > _MOST_POLICIES:
+                self._place[:] = -1
+                self._count, missing = 0, np.unique(codes)
+            end = self._count + len(missing)
+            if end > len(self._policies):
+                more = np.empty((max(end, 2 * len(self._policies)), *self._policies.shape[1:]), np.uint8)
+                more[: self._count] = self._policies[: self._count]
+                self._policies = more
+            fill_policies(
+                self._table, self._fewer, missing, self._target, self._turn, self._policies[self._count : end]
+            )
+            self._place[missing] = np.arange(self._count, end)
+            self._count = end
+        return self._policies, self._place[codes]
 
 
 class Solution:
-    """The exact values of two-player No Dice: probabilities of winning.
+    """An equilibrium of No Dice: everybody's probabilities of winning, and the play that leads to them.
 
     Attributes:
-        game: the game solved.
-        values: (T, T) float64, the mover's probability of winning at [its total, the other's total].
-        residual: the largest Bellman error over all positions.
-        seconds: how long the computation took when it was made.
+        game: the game solved, for n players.
+        values: (T,) * n + (n,) float64, the probabilities of winning at given totals, the mover's first in both.
+        seconds: how long the computation took when it was made, the certificate's not included.
         unit: of the values: wins.
     """
 
     unit: Literal["wins"] = "wins"
 
-    def __init__(self, game: Game, values: NDArray[np.float64], residual: float, seconds: float) -> None:
+    def __init__(
+        self, game: Game, tables: Mapping[int, NDArray[np.float64]], seconds: float, make: Callable[..., Any]
+    ) -> None:
+        """`tables` are the tables `"values"` of one player to n, and `make` makes others: `fill` or `made_table`."""
+        n, target = game.num_players, game.options.target
         self.game = game
-        self.values = values
-        self.residual = residual
+        self.values = tables[n].reshape(*(target,) * n, n + 1)[..., :n]
         self.seconds = seconds
+        self._tables = tables
         self._throws = game.options.throws
         self._turn = make_turn(game.options.intermediates)
-        self._place = np.full(values.shape, -1)  # where the policy of a pair of totals stands, once worked out
-        self._policies = np.empty((0, self._throws, len(self._turn.patterns)), np.uint8)
+        self._make = make
+        self._certificate: Certificate | None = None
+        self._policies: dict[int, _Policies] = {}
 
-    def value(self, mover: int, other: int) -> float:
-        """The mover's probability of winning at total `mover` when the other player has `other`."""
-        target = len(self.values)
-        if not (0 <= mover < target and 0 <= other < target):
-            raise OptionError(f"totals must be from 0 to {target - 1}, not {mover} and {other}")
-        return float(self.values[mover, other])
+    def value(self, *totals: int) -> float:
+        """The mover's probability of winning at these totals (n), the mover's first, then in the order of turns."""
+        return float(self._row(totals)[0])
+
+    def _row(self, totals: Sequence[int]) -> NDArray[np.float64]:
+        n, target = self.game.num_players, self.game.options.target
+        if len(totals) != n:
+            raise OptionError(f"a position of {n} players is {n} totals, not {len(totals)}")
+        if not all(0 <= total < target for total in totals):
+            raise OptionError(f"totals must be from 0 to {target - 1}, not {' and '.join(map(str, totals))}")
+        row: NDArray[np.float64] = self.values[tuple(totals)]
+        return row
 
     def action_values(self, states: States) -> NDArray[np.float64]:
-        """The mover's probability of winning after each action, (B, A), both playing on best; NaN where illegal."""
-        movers, others = self._totals(states)
+        """The mover's probability of winning after each action, (B, A), all playing on as solved; NaN where illegal."""
         out = np.empty((len(states), NUM_ACTIONS))
-        order = np.lexsort((others, movers))
-        fill_position_values(self.values, states, order, self._throws, self._turn, out)
+        for group in self._groups(states):
+            fill_position_values(*self._lookup(group), states, self.game.options.target, self._throws, self._turn, out)
+        return out
+
+    def state_values(self, states: States) -> NDArray[np.float64]:
+        """Every seat's probability of winning, (B, P), where a player is to act; 0 for those who are out."""
+        if (states.pending != 0).any() or (states.over != 0).any():
+            raise OptionError("state_values takes states in which a player is to act; see chance_values for others")
+        return self._seat_values(states)
+
+    def chance_values(self, states: States) -> NDArray[np.float64]:
+        """Every seat's probability of winning, (B, P), where dice are to be thrown, or its share once the game is over.
+
+        Such states are what `Game.choose` gives.
+        """
+        if ((states.pending == 0) & (states.over == 0)).any():
+            raise OptionError("chance_values takes states in which dice are to be thrown; see state_values for others")
+        return self._seat_values(states)
+
+    def _seat_values(self, states: States) -> NDArray[np.float64]:
+        n = self.game.num_players
+        out = np.zeros((len(states), n))
+        over = states.over != 0
+        out[over] = states.share[over, :n]
+        going = np.flatnonzero(~over)
+        for group in self._groups(states, going):
+            seats = np.zeros((len(states), group.seats.shape[1]), np.int64)
+            seats[group.places] = group.seats
+            settings = self.game.options.target, self._throws, self._turn
+            fill_seat_values(*self._lookup(group), states, seats, *settings, out)
         return out
 
     def best_actions(self, states: States) -> NDArray[np.int64]:
-        """The optimal action (B,) in each of the states; see `trialea.agents.no_dice.turn.pick` for ties."""
-        movers, others = self._totals(states)
-        self._prepare(movers, others)
+        """The action (B,) that is played in each of the states; see `trialea.agents.no_dice.play` for ties."""
         actions = np.empty(len(states), np.int64)
-        look_up(states, self._policies, self._place[movers, others], self._turn, self._throws, actions)
+        for low in range(0, len(states), _CHUNK):
+            chunk: Any = states[low : low + _CHUNK]
+            for group in self._groups(chunk):
+                n = group.seats.shape[1]
+                if n not in self._policies:
+                    self._policies[n] = _Policies(self._tables[n], self._tables[n - 1], self.game)
+                policies, which = self._policies[n].of(group.codes)
+                found = np.empty(len(group.places), np.int64)
+                look_up(chunk[group.places], policies, which, self._turn, self._throws, found)
+                actions[low + group.places] = found
         return actions
 
-    def _totals(self, states: States) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """The totals (B,) of the players to move and of the others, which must be among those solved."""
-        if (states.num_players != 2).any() or states.scores[:, :2].max(initial=0) >= len(self.values):
-            raise OptionError(f"the solution is of two players' totals below {len(self.values)}")
-        every = np.arange(len(states))
-        return states.scores[every, states.mover], states.scores[every, 1 - states.mover]
+    def turn_scores(self, players: int) -> NDArray[np.float64]:
+        """The probability (T, …, NUM_SCORES) of each score of the turn that is played, with so many still in."""
+        table, fewer, target = self._tables[players], self._tables[players - 1], self.game.options.target
+        out = np.empty((len(table), NUM_SCORES))
+        fill_scores(table, fewer, np.arange(len(table)), target, self._throws, self._turn, out)
+        return out.reshape(*(target,) * players, NUM_SCORES)
 
-    def _prepare(self, movers: NDArray[np.int32], others: NDArray[np.int32]) -> None:
-        """Work out the policies for pairs of totals that are needed and not there yet."""
-        missing = self._place[movers, others] < 0
-        if not missing.any():
-            return
-        pairs = np.unique(np.stack([movers[missing], others[missing]]), axis=1)
-        more = np.empty((pairs.shape[1], *self._policies.shape[1:]), np.uint8)
-        fill_policies(self.values, pairs[0], pairs[1], self._throws, self._turn, more)
-        self._place[pairs[0], pairs[1]] = len(self._policies) + np.arange(pairs.shape[1])
-        self._policies = np.concatenate([self._policies, more])
+    def _lookup(self, group: _Group) -> tuple[Any, Any, Any, Any, Any]:
+        """A group's tables and places, as the kernels of `trialea.agents.no_dice.lookup` take them."""
+        n = group.seats.shape[1]
+        by_code = np.argsort(group.codes, kind="stable")
+        codes, first = np.unique(group.codes[by_code], return_index=True)
+        return self._tables[n], self._tables[n - 1], codes, np.append(first, len(by_code)), group.places[by_code]
 
-    def summary(self, totals: Sequence[int] = (0, 0)) -> dict[str, Any]:
+    def _groups(self, states: States, index: NDArray[np.int64] | None = None) -> Iterator[_Group]:
+        """The states, or those picked, by the number of players still in; their totals must be among those solved."""
+        n, target = self.game.num_players, self.game.options.target
+        if index is None:
+            index = np.arange(len(states))
+        if (states.num_players != n).any():
+            raise OptionError(f"the solution is of {n} players")
+        seats = (states.mover[index].astype(np.int64)[:, None] + np.arange(n)) % n
+        out = states.finished[index[:, None], seats] != 0
+        seats = np.take_along_axis(seats, np.argsort(out, axis=1, kind="stable"), axis=1)
+        still_in = n - out.sum(axis=1)
+        for players in np.unique(still_in).tolist():
+            here = np.flatnonzero(still_in == players)
+            order = seats[here, :players]
+            totals = states.scores[index[here][:, None], order]
+            if players < 2 or totals.max() >= target or totals.min() < 0:
+                raise OptionError(f"the solution is of {n} players' totals below {target}, of whom two are still in")
+            codes = np.ravel_multi_index(tuple(totals.T), (target,) * players)
+            yield _Group(index[here], codes, order)
+
+    @property
+    def certificate(self) -> Certificate:
+        """How good the solution is; worked out when first asked for, which takes as long as to solve, and kept."""
+        if self._certificate is None:
+            self.certify(None, THREADS)
+        assert self._certificate is not None
+        return self._certificate
+
+    def certify(self, progress: Progress | None, parallel: str) -> None:
+        """Work out the certificate, or read it from the disk; see `solve` for the arguments."""
+        n = self.game.num_players
+        replies, largest = {1: alone(self.game)}, np.zeros(4)
+        known = {"values": self._tables, "replies": replies}
+        for players in range(2, n + 1):
+            replies[players], facts = self._make(
+                "replies",
+                with_players(self.game, players),
+                lambda kind, number: known[kind][number],
+                _stage(progress, self.game, "replies", players),
+                parallel,
+            )
+            largest = np.maximum(largest, facts["largest"])
+        gains = replies[n][0] - self._tables[n][0, :n]
+        self._certificate = Certificate(
+            residual=float(largest[ERROR]),
+            one_turn=float(largest[ONE_TURN]),
+            best_response=float(largest[BEST_RESPONSE]),
+            at_start=tuple(np.maximum(0.0, gains).tolist()),
+            tie_spread=float(largest[TIE_SPREAD]),
+        )
+
+    @property
+    def residual(self) -> float:
+        """The largest Bellman error over all positions, see `Certificate`."""
+        return self.certificate.residual
+
+    def summary(self, totals: Sequence[int] = ()) -> dict[str, Any]:
         """The solution in plain data, as `trialea solve --json` prints it.
 
         Args:
-            totals: the position that `"value"` speaks of: the mover's total, then the other's.
+            totals: the position that `"value"` speaks of, (n): the mover's total first; by default the start.
         """
-        if len(totals) != 2:
-            raise OptionError(f"a position of two-player No Dice is two totals, not {len(totals)}")
-        first = self.value(*totals)
-        options = asdict(self.game.options)
+        n = self.game.num_players
+        certificate = self.certificate
+        found: dict[str, Any] = {
+            **self.game.description(),
+            "value": self._row(totals or (0,) * n).tolist(),
+            "residual": certificate.residual,
+        }
+        if n > 2:  # with two players the solution is unique, and the residual says it all
+            found["epsilon"] = {
+                "one_turn": certificate.one_turn,
+                "best_response": certificate.best_response,
+                "at_start": list(certificate.at_start),
+            }
+            found["tie_spread"] = certificate.tie_spread
+        readings = self.game.options.intermediates
         return {
-            "game": self.game.name,
-            "players": 2,
-            "options": options,
-            "value": [first, 1.0 - first],
-            "residual": self.residual,
+            **found,
             "seconds": self.seconds,
             "table_sha256": digest_of(self.values),
-            "turn_score": {str(throws): least_expected_score(throws, options["intermediates"]) for throws in (1, 2, 3)},
+            "turn_score": {str(throws): least_expected_score(throws, readings) for throws in (1, 2, 3)},
         }
 
 
-def solve(game: Game, progress: Callable[[float], None] | None = None) -> Solution:
-    """The exact solution of two-player No Dice, from the cache on disk or computed.
+def _stage(progress: Progress | None, game: Game, kind: Kind, players: int) -> Progress | None:
+    """The progress of one table, told as that of all tables up to those of the game's number of players."""
+    if progress is None:
+        return None
+    target = game.options.target
+    work = {
+        (k, number): share * target**number for k, share in _SHARES.items() for number in range(2, game.num_players + 1)
+    }
+    before = sum(list(work.values())[: list(work).index((kind, players))])
+    whole = sum(work.values())
+    return lambda done: progress((before + done * work[kind, players]) / whole)
+
+
+def _solve(game: Game, make: Callable[..., Any], progress: Progress | None, parallel: str) -> Solution:
+    tables, facts = {1: alone(game)}, {}
+    for players in range(2, game.num_players + 1):
+        tables[players], facts = make(
+            "values",
+            with_players(game, players),
+            lambda _, number: tables[number],
+            _stage(progress, game, "values", players),
+            parallel,
+        )
+    solution = Solution(game, tables, facts["seconds"], make)
+    if progress is not None:
+        solution.certify(progress, parallel)
+        progress(1.0)
+    return solution
+
+
+def solve(game: Game, progress: Progress | None = None, parallel: str = THREADS) -> Solution:
+    """The exact solution of No Dice, from the cache on disk or computed.
 
     Args:
-        game: No Dice for two players with a target up to 100.
-        progress: called with the share of the work done, from 0 to 1.
+        game: No Dice for up to five players, with a target up to 100 and no more than 30 million positions.
+        progress: called with the share of the work done, from 0 to 1. What takes minutes is only begun if it is given,
+            and the certificate is then made at once.
+        parallel: how the work is divided: `"threads"`, one for each core, or the name of a joblib backend such as
+            `"loky"` or `"ray"`, for the processes of a cluster that share the cache folder.
+
+    Raises:
+        OptionError: the game is too large, or its table takes minutes to make and is not there yet.
     """
-    if game.num_players != 2:
-        raise OptionError(f"No Dice is solved for 2 players, not {game.num_players}")
-    if game.options.target > MAX_TARGET:
-        raise OptionError(f"No Dice is solved for targets up to {MAX_TARGET}, not {game.options.target}")
-    description = {"table": "win_probability", **game.description()}
-    values, facts = cached_array(description, lambda: compute(game, progress))
-    return Solution(game, values, facts["residual"], facts["seconds"])
+    n, target = game.num_players, game.options.target
+    if n > MAX_PLAYERS:
+        raise OptionError(f"No Dice is solved for 2 to {MAX_PLAYERS} players, not {n}")
+    if target > MAX_TARGET:
+        raise OptionError(f"No Dice is solved for targets up to {MAX_TARGET}, not {target}")
+    positions = target**n
+    if positions > MOST_POSITIONS:
+        raise OptionError(
+            f"No Dice is solved for up to {MOST_POSITIONS:,} positions; {n} players to {target} have {positions:,}"
+        )
+    if progress is None and positions > QUICK and kept_table("values", game) is None:
+        defaults = asdict(type(game.options)())
+        changed = "".join(f" --{key} {value}" for key, value in asdict(game.options).items() if value != defaults[key])
+        minutes = positions * _SECONDS / 60
+        raise OptionError(
+            f"the solution of No Dice for {n} players is made on request: run"
+            f" `trialea solve no_dice --players {n}{changed}` first (takes about {minutes:.0f} minutes on two cores)"
+        )
+    return _solve(game, made_table, progress, parallel)
 
 
-def compute(game: Game, progress: Callable[[float], None] | None = None) -> tuple[NDArray[np.float64], dict[str, Any]]:
-    """The table of winning probabilities (T, T), computed anew, with its residual and the seconds it took."""
-    target, throws = game.options.target, game.options.throws
-    turn = make_turn(game.options.intermediates)
-    solve_sum(0, throws, turn, np.full((1, 1), np.nan))  # compile before the clock starts
-    values = np.full((target, target), np.nan)
-    began = time.perf_counter()
-    for total in range(2 * target - 2, -1, -1):
-        if solve_sum(total, throws, turn, values) < 0:
-            raise ArithmeticError(f"policy iteration did not settle where the totals add up to {total}")
-        if progress is not None:
-            progress(1.0 - total / (2 * target - 1))
-    seconds = time.perf_counter() - began
-    return values, {"residual": float(largest_error(throws, turn, values)), "seconds": seconds}
+def compute(game: Game, progress: Progress | None = None) -> Solution:
+    """The exact solution, computed anew whatever the cache holds; see `solve`."""
+    return _solve(game, fill, progress, THREADS)
 
 
 @lru_cache(maxsize=8)
@@ -259,7 +371,7 @@ def _shared(game: Game) -> Solution:
 
 
 class SolverAgent:
-    """Plays the exact solution of two-player No Dice: it maximises its probability of winning.
+    """Plays the exact solution of No Dice: it maximises its probability of winning against others who play it too.
 
     Of equally good actions it stops with the fewest points, else takes the first rethrow.
     """

@@ -1,4 +1,7 @@
-"""One turn of No Dice solved exactly, for any payoff of the points that it scores."""
+"""One turn of No Dice solved exactly, for any payoff of the points that it scores.
+
+Kernels work on N turns side by side, as the last axis of their arrays; the lattice that they are given is for as many.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +11,12 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from trialea.agents.lattice import Lattice, decide, expect, make_lattice
+from trialea.agents.lattice import Lattice, choose_best, copy, expect, fill, make_lattice
 from trialea.envs.jit import entry, kernel
-from trialea.envs.no_dice.game import outcome_of
 from trialea.envs.no_dice.rules import (
     ADD_UP,
     FACES,
     ILLEGAL,
-    NUM_ACTIONS,
     NUM_DICE,
     NUM_REROLLS,
     Options,
@@ -23,7 +24,9 @@ from trialea.envs.no_dice.rules import (
     tables,
 )
 
+LANES = 4  # turns solved at once: as many numbers as fit one vector register of most processors
 MAX_SCORE = 60  # (5 + 5) × 6, the most that an expression can be worth
+NUM_SCORES = MAX_SCORE + 1
 TIE = 1e-12  # values closer than this count as equal
 
 
@@ -32,20 +35,26 @@ class Turn(NamedTuple):
 
     Attributes:
         lattice: the keep patterns of the five dice.
+        wide: the same for `LANES` turns at once.
         kind_of: (7776,) int32, the kind of each throw.
-        patterns: (K,) uint64, the pattern that keeps every die of each kind.
-        again: (K, 5) uint64, what to add to it to throw again each die.
+        full: (K,) uint16, the pattern that keeps every die of each kind.
+        patterns: (K, 32) uint16, the pattern of each kind when a set of its dice is thrown again, die d for bit d.
         action_scores: (K, 109) uint8, the score of each expression and of adding up; 255 where not allowed.
-        first: (K + 1,) int32, where each kind's stretch of `scores` begins.
-        scores: uint8, the different scores that expressions can make of each kind, rising.
+        actions: (K, NUM_SCORES) uint8, the first action that ends the turn with each score, where there is one.
+        class_of: (K,) int32, the class of each kind; a class of kinds can score the same with its expressions.
+        first: (C + 1,) int32, where each class's stretch of `scores` begins.
+        scores: uint8, the different scores that expressions can make in each class, rising.
         add_up: (K,) int64, the sum of the faces where no expression exists, else -1.
     """
 
     lattice: Lattice
+    wide: Lattice
     kind_of: Any
+    full: Any
     patterns: Any
-    again: Any
     action_scores: Any
+    actions: Any
+    class_of: Any
     first: Any
     scores: Any
     add_up: Any
@@ -55,151 +64,95 @@ class Turn(NamedTuple):
 def make_turn(intermediates: Literal["any", "natural"]) -> Turn:
     """The turn under one reading of the brackets, with its tables worked out."""
     lattice = make_lattice(FACES)
-    patterns, representative, kind_of = np.unique(lattice.full, return_index=True, return_inverse=True)
+    full, representative, kind_of = np.unique(lattice.full, return_index=True, return_inverse=True)
+    thrown = np.arange(NUM_REROLLS + 1)[:, None] >> np.arange(NUM_DICE) & 1  # (32, 5)
+    faces = np.array([outcome_faces(int(outcome)) for outcome in representative])
+    again = lattice.again[np.arange(NUM_DICE), faces]  # (K, 5)
     action_scores = tables(Options(intermediates=intermediates)).scores[representative]
-    again = np.zeros((len(patterns), NUM_DICE), np.uint64)
-    for kind, outcome in enumerate(representative):
-        again[kind] = lattice.again[np.arange(NUM_DICE), outcome_faces(int(outcome))]
-    distinct = [np.unique(row[row != ILLEGAL]) for row in action_scores[:, :-1]]
+    distinct = [tuple(np.unique(row[row != ILLEGAL])) for row in action_scores[:, :-1]]
+    classes = list(dict.fromkeys(distinct))
+    number = {scores: k for k, scores in enumerate(classes)}
+    actions = np.zeros((len(full), NUM_SCORES), np.uint8)
+    for index in reversed(range(action_scores.shape[1])):
+        kinds = np.flatnonzero(action_scores[:, index] != ILLEGAL)
+        actions[kinds, action_scores[kinds, index]] = NUM_REROLLS + index
     add_up = action_scores[:, -1].astype(np.int64)
     return Turn(
         lattice=lattice,
+        wide=make_lattice(FACES, LANES),
         kind_of=kind_of.astype(np.int32),
-        patterns=patterns,
-        again=again,
+        full=full.astype(np.uint16),
+        patterns=(full.astype(np.int64)[:, None] + again @ thrown.T).astype(np.uint16),
         action_scores=action_scores,
-        first=np.cumsum([0, *map(len, distinct)]).astype(np.int32),
-        scores=np.concatenate(distinct),
+        actions=actions,
+        class_of=np.array([number[scores] for scores in distinct], np.int32),
+        first=np.cumsum([0, *map(len, classes)]).astype(np.int32),
+        scores=np.concatenate(classes).astype(np.uint8),
         add_up=np.where(add_up == ILLEGAL, -1, add_up),
     )
 
 
 @kernel
-def _stops(payoff: Any, turn: Any, stop: Any, zero: Any) -> None:
-    """What stopping with the best expression pays on each kind of throw, and whether that scores nothing."""
-    for kind in range(len(turn.patterns)):
-        best, best_score = -np.inf, np.int64(-1)
-        for k in range(turn.first[kind], turn.first[kind + 1]):
-            score = turn.scores[k]
-            if payoff[score] > best:
-                best, best_score = payoff[score], np.int64(score)
-        stop[kind] = best
-        zero[kind] = 1.0 if best_score == 0 else 0.0
+def _best_stops(payoff: Any, turn: Any, stops: Any) -> None:
+    """What stopping with the best expression pays, (C, N); minus infinity where there is none."""
+    lanes = np.uint64(payoff.shape[1])
+    for c in range(len(stops)):
+        stop = stops[c]
+        fill(stop, -np.inf)
+        for k in range(turn.first[c], turn.first[c + 1]):
+            pays = payoff[turn.scores[k]]
+            for lane in range(lanes):
+                stop[lane] = max(stop[lane], pays[lane])
 
 
-@kernel
-def _last_throw(payoff: Any, turn: Any, stop: Any, zero: Any, values: Any, zeros: Any) -> None:
-    """The values of every throw when no more may follow: the best expression, or the sum of the faces."""
-    for kind in range(len(turn.patterns)):
-        forced = turn.add_up[kind]
-        values[turn.patterns[kind]] = payoff[forced] if forced >= 0 else stop[kind]
-        if len(zeros):
-            zeros[turn.patterns[kind]] = (1.0 if forced == 0 else 0.0) if forced >= 0 else zero[kind]
-
-
-@kernel
-def solve_turn(payoff: Any, throws: Any, turn: Any, values: Any, zeros: Any) -> Any:
-    """The greatest expected payoff of a turn, and the chance of scoring nothing under a policy that reaches it.
+@entry  # not a kernel: copies of it in every caller would take long to compile
+def fill_rows(payoff: Any, turn: Any, lattice: Any, rows: Any) -> None:
+    """The values of throwing dice again and going on as best one can.
 
     Args:
-        payoff: (MAX_SCORE + 1,) float64, what each score pays.
-        throws: how many throws the turn has.
-        turn: the tables.
-        values, zeros: (num_patterns,) float64 scratch.
+        payoff: (NUM_SCORES, N), what each score pays.
+        turn, lattice: the tables, and the lattice for N turns.
+        rows: (R, num_patterns, N), out: row t with t throws to come, the one that follows among them. At the patterns
+            that keep every die stands the best that can be done with t - 1 throws to come. Row 0 stays as it is: after
+            the last throw nothing can be thrown again. The last number of row t is the value of a turn of t throws.
     """
-    kinds = len(turn.patterns)
-    stop, zero = np.empty(kinds), np.empty(kinds)
-    _stops(payoff, turn, stop, zero)
-    _last_throw(payoff, turn, stop, zero, values, zeros)
-    expect(values, turn.lattice)
-    expect(zeros, turn.lattice)
-    for _ in range(throws - 1):
-        decide(values, zeros, stop, zero, turn.patterns, turn.lattice)
-        expect(values, turn.lattice)
-        expect(zeros, turn.lattice)
-    return values[turn.lattice.num_patterns - 1], zeros[turn.lattice.num_patterns - 1]
-
-
-@kernel
-def fill_stages(payoff: Any, throws: Any, turn: Any, rows: Any) -> None:
-    """The values of throwing again: row t (num_patterns,) for t throws to come, the one now decided on among them.
-
-    Row 0 stays as it is: after the last throw nothing can be thrown again.
-    """
-    kinds = len(turn.patterns)
-    stop, zero, none = np.empty(kinds), np.empty(kinds), np.empty(0)
-    _stops(payoff, turn, stop, zero)
-    work = np.empty(turn.lattice.num_patterns)
-    _last_throw(payoff, turn, stop, zero, work, none)
-    for t in range(1, throws):
-        expect(work, turn.lattice)
-        rows[t] = work
-        decide(work, none, stop, none, turn.patterns, turn.lattice)
+    stops = np.empty((len(turn.first) - 1, payoff.shape[1]))
+    _best_stops(payoff, turn, stops)
+    for t in range(1, len(rows)):
+        row = rows[t]
+        flat = row.reshape(-1)
+        if t > 1:
+            copy(rows[t - 1].reshape(-1), flat)
+        for kind in range(len(turn.full)):
+            forced = t == 1 and turn.add_up[kind] >= 0
+            copy(payoff[turn.add_up[kind]] if forced else stops[turn.class_of[kind]], row[turn.full[kind]])
+        if t > 1:
+            choose_best(flat, lattice)
+        expect(flat, lattice)
 
 
 @kernel
 def fill_action_values(payoff: Any, turn: Any, row: Any, kind: Any, left: Any, out: Any) -> None:
     """The value of every action (NUM_ACTIONS,) on a kind of throw with `left` throws to come; NaN where illegal.
 
-    `row` is the row of `fill_stages` for that many throws to come.
+    `payoff` (NUM_SCORES,) and `row` (num_patterns,) are of one turn: the row of `fill_rows` for `left` throws.
     """
     out[:] = np.nan
     if left > 0:
-        pattern = np.zeros(NUM_REROLLS + 1, np.uint64)
-        pattern[0] = turn.patterns[kind]
         for chosen in range(1, NUM_REROLLS + 1):
-            die = 0
-            while not chosen >> die & 1:
-                die += 1
-            pattern[chosen] = pattern[chosen & (chosen - 1)] + turn.again[kind, die]
-            out[chosen - 1] = row[pattern[chosen]]
+            out[chosen - 1] = row[turn.patterns[kind, chosen]]
     for index in range(ADD_UP - NUM_REROLLS + (left == 0)):
         score = turn.action_scores[kind, index]
         if score != ILLEGAL:
             out[NUM_REROLLS + index] = payoff[score]
 
 
-@kernel
-def pick(action_values: Any, action_scores: Any) -> Any:
-    """The best action; of equals one that scores fewest points, then the first (rethrows after stopping)."""
-    best = -np.inf
-    for action in range(NUM_ACTIONS):
-        if action_values[action] > best:
-            best = action_values[action]
-    chosen, fewest = -1, np.int64(ILLEGAL) + 1
-    for action in range(NUM_ACTIONS):
-        if action_values[action] >= best - TIE:
-            points = np.int64(ILLEGAL) if action < NUM_REROLLS else np.int64(action_scores[action - NUM_REROLLS])
-            if points < fewest:
-                chosen, fewest = action, points
-    return chosen
-
-
-@entry
-def fill_policy(payoff: Any, throws: Any, turn: Any, policy: Any) -> None:
-    """The best action for every kind of throw: `policy` (throws, K) uint8, row t for t throws to come."""
-    rows = np.empty((throws, turn.lattice.num_patterns))
-    fill_stages(payoff, throws, turn, rows)
-    action_values = np.empty(NUM_ACTIONS)
-    for left in range(throws):
-        for kind in range(len(turn.patterns)):
-            fill_action_values(payoff, turn, rows[left], kind, left, action_values)
-            policy[left, kind] = pick(action_values, turn.action_scores[kind])
-
-
-@entry
-def look_up(states: Any, policies: Any, which: Any, turn: Any, throws: Any, out: Any) -> None:
-    """The action of each state's policy: `policies` (N, throws, K), of which `which` (B,) says whose."""
-    for i in range(len(states)):
-        state = states[i]
-        out[i] = policies[which[i], throws - state.throws, turn.kind_of[outcome_of(state)]]
-
-
 @entry
 def turn_value(payoff: Any, throws: Any, turn: Any) -> Any:
-    """The greatest expected payoff of a turn of `throws` throws, for `payoff` (MAX_SCORE + 1,)."""
-    values, zeros = np.empty(turn.lattice.num_patterns), np.empty(turn.lattice.num_patterns)
-    return solve_turn(payoff, throws, turn, values, zeros)[0]
+    """The greatest expected payoff of a turn of `throws` throws, for `payoff` (NUM_SCORES,)."""
+    rows = np.empty((throws + 1, turn.lattice.num_patterns, 1))
+    fill_rows(payoff.reshape(-1, 1), turn, turn.lattice, rows)
+    return rows[throws, -1, 0]
 
 
 def points_lost() -> NDArray[np.float64]:

@@ -1,0 +1,277 @@
+"""Tables of all positions of No Dice, made total by total, on all cores of this machine or on many machines.
+
+There are two for each number of players: `"values"`, an equilibrium, and `"replies"`, what everybody can come to by
+best responses to it, found together with the figures of the certificate. Each needs the tables of a player less.
+
+Positions of one total do not depend on each other. They are worked out in blocks, by threads or by the processes of a
+joblib backend, which read what is done so far from the *parts* on disk: a file for each total, written whole. So work
+that is interrupted goes on where it stopped, and blocks that are lost with a machine can be given to another. What
+comes out is the same to the last bit, however it was divided.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trialea.agents.cache import cached_array, parts_folder, stored_array
+from trialea.agents.no_dice.certificate import certify_cycles
+from trialea.agents.no_dice.cycles import cycles_of, rotated, solve_cycles
+from trialea.agents.no_dice.turn import LANES, make_turn
+from trialea.envs.errors import OptionError, missing_extra
+from trialea.envs.game import Game
+
+Kind = Literal["values", "replies"]
+Known = Callable[[Kind, int], NDArray[np.float64]]
+"""The finished table of a kind for so many players, (T^n, …)."""
+
+QUICK = 100_000  # positions: a table of more is made only on request, and in parts
+THREADS = "threads"
+_MOST_CYCLES = 256  # in a block
+_RAY = {"scheduling_strategy": "SPREAD", "max_restarts": 100, "max_task_retries": 100}  # machines may fail
+
+
+class Rows(NamedTuple):
+    """Rows of a table.
+
+    Attributes:
+        rows: (C, n, …), those of the positions of C cycles, in the order in which they follow each other.
+        largest: (4,) the largest errors met, see `certify_cycles`; zeros for `"values"`.
+    """
+
+    rows: NDArray[np.float64]
+    largest: NDArray[np.float64]
+
+
+def description_of(kind: Kind, game: Game) -> dict[str, Any]:
+    """Under what a table is kept."""
+    return {"table": kind, **game.description()}
+
+
+def with_players(game: Game, num_players: int) -> Game:
+    """The same game for another number of players."""
+    return Game(game.name, num_players, **game.description()["options"])
+
+
+def alone(game: Game) -> NDArray[np.float64]:
+    """The table (T, 1) of one player, who has won."""
+    return np.ones((game.options.target, 1))
+
+
+class Filling:
+    """A table in the making.
+
+    Attributes:
+        table: (T^n, n + 1) for `"values"`, see `trialea.agents.no_dice.cycles`; (T^n, n) for `"replies"`. NaN, or
+            anything, where nothing is known yet.
+        totals: the sums of totals, in the order in which they must be worked out.
+    """
+
+    def __init__(self, kind: Kind, game: Game, known: Known) -> None:
+        self.kind = kind
+        self.game = game
+        self._n, self._target, self._throws = game.num_players, game.options.target, game.options.throws
+        self._turn = make_turn(game.options.intermediates)
+        self._fewer = known("values", self._n - 1)
+        if kind == "replies":
+            self._values, self._fewer_replies = known("values", self._n), known("replies", self._n - 1)
+        self.table = np.empty((self._target**self._n, self._n + (kind == "values")))
+        self.totals = range(self._n * (self._target - 1), -1, -1)
+
+    def cycles(self, total: int) -> NDArray[np.int64]:
+        """The codes (C,) of the cycles of a total."""
+        return cycles_of(total, self._n, self._target)
+
+    def rows_of(self, codes: NDArray[np.int64]) -> Rows:
+        """Work out some cycles; those of greater totals must have been entered."""
+        rows = np.empty((len(codes), self._n, self.table.shape[1]))
+        largest = np.zeros(4)
+        if self.kind == "values":
+            solve_cycles(self.table, self._fewer, codes, self._target, self._throws, self._turn, rows)
+        else:
+            choices = np.empty((self._throws, len(self._turn.full), LANES), np.uint8)
+            certify_cycles(
+                *(self._values, self._fewer, self.table, self._fewer_replies),
+                *(codes, self._target, self._turn, choices, rows, largest),
+            )
+        return Rows(rows, largest)
+
+    def enter(self, codes: NDArray[np.int64], rows: NDArray[np.float64]) -> None:
+        """Enter what was worked out."""
+        for r in range(self._n):
+            self.table[codes] = rows[:, r]
+            codes = rotated(codes, self._n, self._target)
+
+
+def fill(
+    kind: Kind, game: Game, known: Known, progress: Callable[[float], None] | None = None, parallel: str = THREADS
+) -> tuple[NDArray[np.float64], dict[str, Any]]:
+    """Make a table, and report how long it took in `"seconds"` and the largest errors met in `"largest"`.
+
+    Args:
+        kind, game: which.
+        known: the tables that it needs.
+        progress: called with the share of the work done, from 0 to 1.
+        parallel: `"threads"`, or the name of a joblib backend such as `"loky"` or `"ray"`, whose processes must see the
+            folder of cached tables with the tables in it.
+    """
+    filling = Filling(kind, game, known)
+    _compile(kind, game)  # before the clock starts
+    parts = parts_folder(description_of(kind, game))
+    if parallel == THREADS and len(filling.table) <= QUICK:
+        parts = None
+    seconds, largest, done = 0.0, np.zeros(4), 0
+    with _threads(filling) if parallel == THREADS else _processes(filling, parallel, parts) as divide:
+        for total in filling.totals:
+            codes = filling.cycles(total)
+            rows, facts = _part(filling, total, codes, divide, parts)
+            filling.enter(codes, rows)
+            seconds += facts["seconds"]
+            largest = np.maximum(largest, facts["largest"])
+            done += rows.shape[0] * rows.shape[1]
+            if progress is not None:
+                progress(min(1.0, done / len(filling.table)))
+    return filling.table, {"seconds": seconds, "largest": largest.tolist()}
+
+
+def _compile(kind: Kind, game: Game) -> None:
+    """Work out the one position of the smallest game of this kind."""
+    small = Game(game.name, 2, **{**game.description()["options"], "target": 1})
+    filling = Filling(kind, small, lambda _, num_players: np.ones((1, num_players + (num_players > 1))))
+    filling.rows_of(filling.cycles(0))
+
+
+def kept_table(kind: Kind, game: Game) -> tuple[NDArray[np.float64], dict[str, Any]] | None:
+    """A table from the disk, if it is there."""
+    return stored_array(description_of(kind, game))
+
+
+def made_table(
+    kind: Kind, game: Game, known: Known, progress: Callable[[float], None] | None = None, parallel: str = THREADS
+) -> tuple[NDArray[np.float64], dict[str, Any]]:
+    """A table from the disk, or made by `fill` and kept."""
+    description = description_of(kind, game)
+    found = cached_array(description, lambda: fill(kind, game, known, progress, parallel))
+    parts = parts_folder(description)
+    if parts is not None:
+        shutil.rmtree(parts, ignore_errors=True)
+    return found
+
+
+Divide = Callable[[int, NDArray[np.int64]], Rows]
+"""Works out all cycles of a total, given their codes."""
+
+
+def _part(
+    filling: Filling, total: int, codes: NDArray[np.int64], divide: Divide, parts: Path | None
+) -> tuple[NDArray[np.float64], dict[str, Any]]:
+    """The rows of a total: from the disk, or worked out and, if there is a folder of parts, kept."""
+
+    def build() -> tuple[NDArray[np.float64], dict[str, Any]]:
+        began = time.perf_counter()
+        rows, largest = divide(total, codes)
+        return rows, {"seconds": time.perf_counter() - began, "largest": largest.tolist()}
+
+    return build() if parts is None else cached_array(_part_description(filling, total), build, parts)
+
+
+def _part_description(filling: Filling, total: int) -> dict[str, Any]:
+    return {**description_of(filling.kind, filling.game), "total": total}
+
+
+def _joined(blocks: Sequence[Rows]) -> Rows:
+    return Rows(np.concatenate([block.rows for block in blocks]), np.max([block.largest for block in blocks], axis=0))
+
+
+def _bounds(num_cycles: int, workers: int) -> list[tuple[int, int]]:
+    """Where each block of so many cycles begins and ends: some for each worker, of whole lanes."""
+    size = LANES * -(-num_cycles // (4 * workers * LANES))
+    size = min(_MOST_CYCLES, size)
+    return [(low, min(low + size, num_cycles)) for low in range(0, num_cycles, size)]
+
+
+@contextmanager
+def _threads(filling: Filling) -> Iterator[Divide]:
+    """Blocks are worked out by a thread for each core that this process may use."""
+    workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    pool = ThreadPoolExecutor(workers)
+    try:
+        yield lambda _, codes: _joined(
+            list(pool.map(lambda bound: filling.rows_of(codes[slice(*bound)]), _bounds(len(codes), workers)))
+        )
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _processes(filling: Filling, backend: str, parts: Path | None) -> Iterator[Divide]:
+    """Blocks are worked out by the processes of a joblib backend, on Ray as many as its cluster has cores."""
+    if parts is None:
+        raise OptionError("work is divided among processes by way of a folder: name one in TRIALEA_CACHE_DIR")
+    try:
+        import joblib
+
+        if backend == "ray":
+            from ray.util.joblib import register_ray
+
+            register_ray()
+    except ImportError as error:
+        raise missing_extra(error.name or backend, "cluster", f"parallel={backend!r}") from error
+    settings = {"ray_remote_args": _RAY} if backend == "ray" else {}
+    with (
+        joblib.parallel_config(backend, n_jobs=-1, **settings),
+        joblib.Parallel(batch_size=1) as pool,
+    ):
+
+        def divide(total: int, codes: NDArray[np.int64]) -> Rows:
+            work, bounds = joblib.delayed(_work_elsewhere), _bounds(len(codes), joblib.effective_n_jobs())
+            return _joined(pool(work(filling.kind, filling.game, parts, total, *bound) for bound in bounds))
+
+        yield divide
+
+
+class _Replica:
+    """A table in the making as another process sees it: read from the disk as it grows."""
+
+    def __init__(self, kind: Kind, game: Game, parts: Path) -> None:
+        def known(kind: Kind, num_players: int) -> NDArray[np.float64]:
+            if num_players == 1:
+                return alone(game)
+            return self._read(description_of(kind, with_players(game, num_players)), parts.parent)
+
+        self._parts = parts
+        self._filling = Filling(kind, game, known)
+        self._entered: set[int] = set()
+
+    def _read(self, description: dict[str, Any], folder: Path) -> NDArray[np.float64]:
+        found = stored_array(description, folder)
+        if found is None:
+            raise OptionError(f"{folder} does not hold {description}: all processes must see the same folder of tables")
+        return found[0]
+
+    def rows_of(self, total: int, low: int, high: int) -> Rows:
+        """Work out some of the cycles of a total, all greater ones being on the disk."""
+        for greater in range(self._filling.totals[0], total, -1):
+            if greater not in self._entered:
+                rows = self._read(_part_description(self._filling, greater), self._parts)
+                self._filling.enter(self._filling.cycles(greater), rows)
+                self._entered.add(greater)
+        return self._filling.rows_of(self._filling.cycles(total)[low:high])
+
+
+_replica = lru_cache(maxsize=1)(_Replica)  # one table at a time is in the making
+
+
+def _work_elsewhere(kind: Kind, game: Game, parts: Path, total: int, low: int, high: int) -> Rows:
+    """What the processes of a joblib backend do."""
+    return _replica(kind, game, parts).rows_of(total, low, high)

@@ -1,0 +1,195 @@
+"""The tables of No Dice's solver on disk: kept, checked, written whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import trialea
+from tests.helpers import run_python
+from trialea.agents import cache as table_cache
+from trialea.agents.cache import DamagedTableWarning, cached_array
+from trialea.agents.no_dice.solver import Solution, solve
+
+SMALL = {"target": 4, "throws": 2}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.setenv("TRIALEA_CACHE_DIR", str(tmp_path / "tables"))
+    yield tmp_path / "tables"
+
+
+def small() -> Solution:
+    return solve(trialea.make_game("no_dice", 2, **SMALL))
+
+
+def test_a_table_is_kept_and_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table, and the certificate once it is asked for."""
+    first = small()
+    [file] = folder.iterdir()
+    assert first.residual < 1e-12
+    assert len(list(folder.iterdir())) == 2
+    monkeypatch.setattr("trialea.agents.no_dice.tables.fill", None)
+    again = small()
+    assert again.values.tobytes() == first.values.tobytes()
+    assert (again.certificate, again.seconds) == (first.certificate, first.seconds)
+    assert file.suffix == ".npz"
+
+
+def test_other_options_have_other_tables(folder: Path) -> None:
+    for options in (
+        SMALL,
+        {**SMALL, "throws": 1},
+        {**SMALL, "target": 3},
+        {**SMALL, "intermediates": "natural"},
+    ):
+        solution = solve(trialea.make_game("no_dice", 2, **options))
+        assert solution.values.shape == (options["target"],) * 2 + (2,)
+    assert len(list(folder.iterdir())) == 4
+
+
+def _flip(content: bytes, place: int) -> bytes:
+    return content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :]
+
+
+DAMAGES: dict[str, Callable[[bytes], bytes]] = {
+    "emptied": lambda content: b"",
+    "cut": lambda content: content[: len(content) // 2],
+    "a value's bit flipped": lambda content: _flip(content, 200),
+    "a late bit flipped": lambda content: _flip(content, len(content) - 30),
+    "text": lambda content: b"not a table",
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_table_is_rebuilt_with_a_warning(folder: Path, damage: str) -> None:
+    first = small()
+    [file] = folder.iterdir()
+    file.write_bytes(DAMAGES[damage](file.read_bytes()))
+    with pytest.warns(DamagedTableWarning, match="is damaged .*computing it again"):
+        assert small().values.tobytes() == first.values.tobytes()
+    assert small().values.tobytes() == first.values.tobytes()  # without a warning: it is whole again
+    assert list(folder.iterdir()) == [file]
+
+
+def test_a_table_whose_values_do_not_match_its_digest_is_damaged(folder: Path) -> None:
+    """The file itself is sound."""
+    first = small()
+    [file] = folder.iterdir()
+    with np.load(file) as stored:
+        np.savez(file, array=stored["array"] + 1e-9, header=stored["header"])
+    with pytest.warns(DamagedTableWarning, match="digest"):
+        assert small().values.tobytes() == first.values.tobytes()
+
+
+def test_a_table_of_something_else_is_damaged(folder: Path) -> None:
+    first = small()
+    [file] = folder.iterdir()
+    solve(trialea.make_game("no_dice", 2, target=5, throws=2))
+    [other] = set(folder.iterdir()) - {file}
+    file.write_bytes(other.read_bytes())
+    with pytest.warns(DamagedTableWarning, match="something else"):
+        assert small().values.tobytes() == first.values.tobytes()
+
+
+def test_a_table_is_written_whole_or_not_at_all(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def disk_full(file: Any, **arrays: Any) -> None:
+        file.write(b"half of it")
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(np, "savez", disk_full)
+    assert small().residual < 1e-12
+    assert list(folder.iterdir()) == []
+
+
+def test_a_table_appears_by_a_rename(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until it is complete there is nothing under its name."""
+    seen: list[list[str]] = []
+    savez = np.savez
+
+    def watched(file: Any, **arrays: Any) -> None:
+        savez(file, **arrays)
+        seen.append([path.suffix for path in folder.iterdir()])
+
+    monkeypatch.setattr(np, "savez", watched)
+    small()
+    assert seen == [[".tmp"]]
+    assert [path.suffix for path in folder.iterdir()] == [".npz"]
+
+
+def test_interrupted_writing_leaves_nothing_behind(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(file: Any, **arrays: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(np, "savez", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        small()
+    assert list(folder.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_made_is_done_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a_file").touch()
+    monkeypatch.setenv("TRIALEA_CACHE_DIR", str(tmp_path / "a_file" / "tables"))
+    assert small().residual < 1e-12
+    assert [path.name for path in tmp_path.iterdir()] == ["a_file"]
+
+
+def test_a_table_that_may_not_be_read_is_done_without(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody else's folder: that is no damage, so there is no warning."""
+    first = small()
+
+    def forbidden(*_: Any, **__: Any) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    for look in ("open", "exists", "stat"):
+        monkeypatch.setattr(Path, look, forbidden)
+    assert small().values.tobytes() == first.values.tobytes()
+
+
+CACHE_USER = """
+import trialea
+from trialea.agents.no_dice.solver import solve
+print(solve(trialea.make_game("no_dice", 2, target=4, throws=2)).summary()["table_sha256"])
+"""
+
+
+def test_two_processes_may_solve_at_once(folder: Path) -> None:
+    with ThreadPoolExecutor(2) as threads:
+        printed = set(threads.map(lambda _: run_python(CACHE_USER), range(2)))
+    assert printed == {small().summary()["table_sha256"] + "\n"}
+    assert [path.suffix for path in folder.iterdir()] == [".npz", ".npz"]  # the table and its certificate
+
+
+WRITER = """
+import numpy as np
+from trialea.agents.cache import cache_folder, cached_array
+for _ in range(100):
+    for path in cache_folder().iterdir():
+        path.unlink(missing_ok=True)
+    cached_array({"table": "test"}, lambda: (np.arange(40_000.0), {}))
+"""
+
+
+def test_a_reader_never_meets_half_a_table(folder: Path) -> None:
+    """While another process deletes the table and writes it anew, over and over, no reader finds it damaged."""
+    expected = np.arange(40_000.0)
+    cached_array({"table": "test"}, lambda: (expected, {}))
+    with ThreadPoolExecutor(1) as thread:
+        writing = thread.submit(run_python, WRITER)
+        while not writing.done():
+            array, _ = cached_array({"table": "test"}, lambda: (expected, {}))
+            assert array.tobytes() == expected.tobytes()
+        assert writing.result() == ""
+
+
+def test_the_folder_is_the_users_cache_unless_said_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TRIALEA_CACHE_DIR", raising=False)
+    assert table_cache.cache_folder().name == "trialea"
+    monkeypatch.setenv("TRIALEA_CACHE_DIR", "somewhere/else")
+    assert table_cache.cache_folder() == Path("somewhere/else")

@@ -1,0 +1,323 @@
+"""No Dice for three players and more: against exact rationals, against the play that the table claims, and by play."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from functools import cache
+from itertools import product
+from math import lcm
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.helpers import game_of
+from tests.oracle import no_dice as oracle
+from trialea.agents.no_dice.certificate import tie_spread
+from trialea.agents.no_dice.play import play
+from trialea.agents.no_dice.solver import Solution, SolverAgent, compute
+from trialea.agents.no_dice.tables import Filling
+from trialea.agents.no_dice.turn import LANES, NUM_SCORES, make_turn, turn_value
+from trialea.benchmarks import numpy_solver
+from trialea.envs.no_dice import rules
+
+Vector = tuple[int, ...]
+
+
+@cache
+def solved(players: int, **options: Any) -> Solution:
+    """A solution worked out here, not read from the disk."""
+    return compute(game_of("no_dice", players, **options))
+
+
+# --- Against exact rationals -----------------------------------------------------------------------------
+
+
+@cache
+def score_rows() -> dict[oracle.Faces, list[int]]:
+    """For each of the 7,776 throws the scores of its expressions, rising; empty where it has none."""
+    return {faces: sorted(set(oracle.expressions(faces).values())) for faces in product(range(6), repeat=5)}
+
+
+def expectations(table: Mapping[oracle.Faces, tuple[int, ...]]) -> dict[oracle.Faces, tuple[int, ...]]:
+    """The mean row of every keep pattern (7^5), given the row of each full throw; all divisions are exact."""
+    means = dict(table)
+    for pattern in product(range(7), repeat=5):
+        if oracle.AGAIN in pattern:
+            die = pattern.index(oracle.AGAIN)
+            six = [means[(*pattern[:die], face, *pattern[die + 1 :])] for face in range(6)]
+            means[pattern] = tuple(sum(column) // 6 for column in zip(*six, strict=True))
+    return means
+
+
+def best_turn(worth: Mapping[int, tuple[Fraction, ...]], throws: int) -> tuple[Fraction, ...]:
+    """What a turn comes to that is best for the first, by the rule for ties: fewest points, then the first rethrow.
+
+    `worth` gives, for each score, what it is worth to everybody. Whole numbers stand for shares of `scale`.
+    """
+    scale = lcm(*(part.denominator for row in worth.values() for part in row)) * 6 ** (5 * throws)
+    whole = {score: tuple(int(part * scale) for part in row) for score, row in worth.items()}
+    sets = [[die for die in range(5) if number >> die & 1] for number in range(1, 32)]
+    table = {
+        faces: max((whole[score] for score in scores or [oracle.add_up(faces)]), key=lambda row: row[0])
+        for faces, scores in score_rows().items()
+    }
+    for _ in range(throws - 1):
+        again, table = expectations(table), {}
+        for faces, scores in score_rows().items():
+            kept = [tuple(oracle.AGAIN if die in dice else faces[die] for die in range(5)) for dice in sets]
+            rows = [whole[score] for score in scores] + [again[pattern] for pattern in kept]
+            table[faces] = max(rows, key=lambda row: row[0])  # the first of equals, in the order of the rule
+    return tuple(Fraction(sum(column), 6**5 * scale) for column in zip(*table.values(), strict=True))
+
+
+def exact_values(players: int, target: int, throws: int) -> dict[Vector, tuple[Fraction, ...]]:
+    """Everybody's probability of winning at every vector of totals, the mover's first in both."""
+    if players == 1:
+        return {(total,): (Fraction(1),) for total in range(target)}
+    fewer = exact_values(players - 1, target, throws)
+    values: dict[Vector, tuple[Fraction, ...]] = {}
+    for start in sorted(product(range(target), repeat=players), key=sum, reverse=True):
+        if start in values:
+            continue
+        cycle = [start[r:] + start[:r] for r in range(players)]
+        found = [(Fraction(1, players),) * players] * players
+        for _ in range(50):
+            # Each turn as constants and the chance of a zero: everybody's value is constant + zero × the next one's.
+            turns = []
+            for r, vector in enumerate(cycle):
+                after = found[(r + 1) % players]
+                worth = {}
+                for score in range(NUM_SCORES):
+                    new = (*vector[1:], vector[0] + score)
+                    if score == 0:
+                        row = (after[-1], *after[:-1])
+                    elif new[-1] < target:
+                        row = (values[new][-1], *values[new][:-1])
+                    else:
+                        row = (Fraction(0), *fewer[vector[1:]])
+                    worth[score] = (*row, Fraction(score == 0))
+                *whole, zero = best_turn(worth, throws)
+                turns.append(([w - zero * worth[0][k] for k, w in enumerate(whole)], zero))
+            before, found = found, [cycle_value(turns, r) for r in range(players)]
+            if found == before:
+                break
+        else:
+            raise ArithmeticError(f"no equilibrium found at {start}")
+        values.update(zip(cycle, found, strict=True))
+    return values
+
+
+def cycle_value(turns: list[tuple[list[Fraction], Fraction]], start: int) -> tuple[Fraction, ...]:
+    """Everybody's value at one position of a cycle, from the whole series of turns round it."""
+    n = len(turns)
+    found, passed = [Fraction(0)] * n, Fraction(1)
+    for j in range(n):
+        constants, zero = turns[(start + j) % n]
+        found = [found[k] + passed * constants[(k - j) % n] for k in range(n)]
+        passed *= zero
+    return tuple(value / (1 - passed) for value in found)
+
+
+@pytest.mark.parametrize(
+    ("players", "target", "throws"),
+    [
+        (3, 2, 1),
+        pytest.param(2, 3, 2, marks=pytest.mark.slow),
+        pytest.param(3, 2, 2, marks=pytest.mark.slow),
+        pytest.param(3, 3, 1, marks=pytest.mark.slow),
+        pytest.param(4, 2, 1, marks=pytest.mark.slow),
+    ],
+)
+def test_values_are_the_exact_rationals(players: int, target: int, throws: int) -> None:
+    values = solved(players, target=target, throws=throws).values
+    exact = exact_values(players, target, throws)
+    assert len(exact) == target**players
+    for vector, row in exact.items():
+        assert values[vector] == pytest.approx([float(value) for value in row], abs=1e-12)
+
+
+@pytest.mark.parametrize(("players", "target"), [(3, 3), (4, 2), (5, 2)])
+def test_values_are_those_of_the_numpy_solver(players: int, target: int) -> None:
+    solution = solved(players, target=target)
+    assert np.abs(numpy_solver.solve(solution.game.options, players) - solution.values).max() < 1e-12
+
+
+# --- The play that the table claims ----------------------------------------------------------------------
+
+
+def chances_of(solution: Solution, vector: Vector) -> np.ndarray:
+    """The probability (61,) of each score of the mover's turn, asking the agent about every throw of the dice."""
+    game = solution.game
+    agent = SolverAgent(game)
+    agent.solution = solution
+    states = game.start(np.zeros(rules.NUM_OUTCOMES))
+    states.dice = [rules.outcome_faces(outcome) for outcome in range(rules.NUM_OUTCOMES)]
+    states.scores[:, : len(vector)] = vector
+    scores = game.tables.scores.astype(int)
+    outcomes, chances = np.arange(rules.NUM_OUTCOMES), np.zeros(NUM_SCORES)
+    reach = np.full((6,) * 5, 1 / rules.NUM_OUTCOMES)  # axes: die 4 first, so that C order is the order of outcomes
+    for throw in range(1, game.options.throws + 1):
+        states.throws = throw
+        actions, flow = agent.act(states), reach.reshape(-1)
+        stops = actions >= rules.NUM_REROLLS
+        np.add.at(chances, scores[outcomes[stops], actions[stops] - rules.NUM_REROLLS], flow[stops])
+        reach = np.zeros((6,) * 5)
+        for action in range(rules.NUM_REROLLS):
+            axes = tuple(4 - die for die in range(5) if action + 1 >> die & 1)
+            kept = np.where(actions == action, flow, 0.0).reshape((6,) * 5).sum(axis=axes, keepdims=True)
+            reach += kept / 6 ** len(axes)
+    return chances
+
+
+def one_turn(solution: Solution, vector: Vector, fewer: np.ndarray) -> np.ndarray:
+    """What the agent's turn at a vector comes to for everybody (n,), going by the table from then on."""
+    target, chances = len(solution.values), chances_of(solution, vector)
+    found = np.zeros(len(vector))
+    for score in np.flatnonzero(chances):
+        new = (*vector[1:], vector[0] + score)
+        if new[-1] < target:
+            found += chances[score] * np.roll(solution.values[new], 1)
+        else:
+            found[1:] += chances[score] * fewer[vector[1:]]
+    return found
+
+
+UNSETTLED = (0, 4, 2, 1)  # of four players to 5 points: here nobody's best play is best against itself
+
+
+@pytest.mark.parametrize(
+    ("players", "target", "vectors"),
+    [
+        (3, 5, [(0, 0, 0), (4, 4, 4), (1, 3, 0), (4, 0, 2)]),
+        (3, 5, [(a, b, c) for a, b, c in product(range(5), repeat=3)]),
+        (4, 5, [(0, 0, 0, 0), UNSETTLED, (4, 2, 1, 0), (2, 1, 0, 4), (1, 0, 4, 2)]),
+    ],
+)
+def test_everybodys_value_is_that_of_the_play_of_the_agent(players: int, target: int, vectors: list[Vector]) -> None:
+    """Stationary play, so what holds for one turn everywhere holds for the game."""
+    solution = solved(players, target=target)
+    fewer = solved(players - 1, target=target).values
+    for vector in vectors:
+        assert one_turn(solution, vector, fewer) == pytest.approx(solution.values[vector], abs=1e-13)
+
+
+@pytest.mark.parametrize(("players", "target"), [(2, 9), (3, 6), (4, 4), (5, 3)])
+def test_somebody_always_wins(players: int, target: int) -> None:
+    values = solved(players, target=target).values
+    assert values.shape == (target,) * players + (players,)
+    assert np.abs(values.sum(axis=-1) - 1).max() < 1e-14
+    assert (values > 0).all()
+
+
+def test_more_points_are_never_better() -> None:
+    values = solved(3, target=6).values
+    assert (np.diff(values[..., 0], axis=0) <= 1e-12).all()
+
+
+def test_the_agent_wins_from_each_seat_as_often_as_the_table_says() -> None:
+    game = game_of("no_dice", 3, target=6)
+    agent = SolverAgent(game)
+    states = game.start(range(20_000))
+    playing = np.arange(len(states))
+    while len(playing):
+        game.step(states, agent.act(states[playing]), playing)
+        playing = playing[states.over[playing] == 0]
+    expected = agent.solution.values[0, 0, 0]
+    error = np.sqrt(expected * (1 - expected) / len(states))
+    assert (np.abs(states.share[:, :3].mean(axis=0) - expected) < 4.5 * error).all()
+
+
+# --- The certificate -------------------------------------------------------------------------------------
+
+
+def test_three_players_have_nothing_to_gain() -> None:
+    certificate = solved(3, target=6).certificate
+    assert certificate.residual < 1e-12
+    assert max(certificate.one_turn, certificate.best_response, *certificate.at_start) < 1e-12
+    assert len(certificate.at_start) == 3
+
+
+def test_where_nobodys_best_play_is_best_against_itself_little_is_to_be_gained() -> None:
+    solution = solved(4, target=5)
+    certificate = solution.certificate
+    assert 1e-12 < certificate.one_turn <= certificate.best_response < 1e-9
+    assert certificate.residual == pytest.approx(certificate.one_turn)
+    assert max(certificate.at_start) < 1e-12
+
+
+def wrong_tables(players: int, target: int) -> Callable[[str, int], np.ndarray]:
+    """Tables of made-up values, by which everybody nevertheless plays."""
+    rng = np.random.default_rng(0)
+    tables = {("values", number): rng.dirichlet(np.ones(number), target**number) for number in range(2, players + 1)}
+    for number in range(2, players + 1):
+        zeros = rng.random((target**number, 1))
+        tables["values", number] = np.hstack([tables["values", number], zeros])
+        tables["replies", number] = rng.random((target**number, number))
+    tables["values", 1] = tables["replies", 1] = np.ones((target, 1))
+    return lambda kind, number: tables[kind, number]
+
+
+def test_best_responses_are_those_of_value_iteration() -> None:
+    """Against players whose play makes no sense: each other player's best response, by plain dynamic programming."""
+    players, target = 3, 3
+    game, known = game_of("no_dice", players, target=target, throws=2), wrong_tables(players, target)
+    filling = Filling("replies", game, known)
+    for total in filling.totals:
+        codes = filling.cycles(total)
+        filling.enter(codes, filling.rows_of(codes).rows)
+    wrong = Solution(game, {number: known("values", number) for number in range(1, 4)}, 0.0, None)
+    vectors = list(product(range(target), repeat=players))
+    chances = {vector: chances_of(wrong, vector) for vector in vectors}
+    fewer = known("replies", 2).reshape(target, target, 2)
+    dice = numpy_solver.Turn(game.options)
+    values = np.zeros((target,) * players + (players,))
+    for _ in range(60):
+        before = values.copy()
+        for vector in vectors:
+            worth = numpy_solver._worth(values, fewer, vector)
+            values[vector] = worth @ chances[vector]
+            values[vector][0] = dice.solve(worth)[0]
+        if np.abs(values - before).max() < 1e-15:
+            break
+    assert np.abs(filling.table.reshape(values.shape) - values).max() < 1e-12
+
+
+def test_a_wrong_table_is_found_out() -> None:
+    filling = Filling("replies", game_of("no_dice", 3, target=3), wrong_tables(3, 3))
+    largest = []
+    for total in filling.totals:
+        codes = filling.cycles(total)
+        rows = filling.rows_of(codes)
+        filling.enter(codes, rows.rows)
+        largest.append(rows.largest)
+    error, gain, best, _ = np.max(largest, axis=0)
+    assert error > 0.1 and gain > 0.1 and best >= gain
+
+
+@pytest.mark.parametrize("throws", [1, 2, 3])
+def test_what_hangs_on_ties_is_all_where_everything_is_tied(throws: int) -> None:
+    """The mover does not care: then the spread is that from the best to the worst that it can do for another."""
+    dice = make_turn("any")
+    rng = np.random.default_rng(0)
+    worth = np.stack([np.full((NUM_SCORES, LANES), 0.5), *rng.random((3, NUM_SCORES, LANES))])
+    rows = np.empty((throws + 1, dice.lattice.num_patterns, LANES))
+    choices = np.empty((throws, len(dice.full), LANES), np.uint8)
+    play(worth[0], dice, rows, choices)
+    spread = tie_spread(worth[0], worth, dice, rows, choices, np.empty_like(rows))
+    widths = [
+        turn_value(worth[k, :, lane].copy(), throws, dice) + turn_value(-worth[k, :, lane], throws, dice)
+        for k in range(1, 4)
+        for lane in range(LANES)
+    ]
+    assert spread == pytest.approx(max(widths), abs=1e-12)
+
+
+def test_nothing_hangs_on_ties_where_there_are_none() -> None:
+    dice = make_turn("any")
+    worth = np.random.default_rng(0).random((2, NUM_SCORES, LANES))
+    rows = np.empty((2, dice.lattice.num_patterns, LANES))
+    choices = np.empty((1, len(dice.full), LANES), np.uint8)
+    play(worth[0], dice, rows, choices)
+    assert tie_spread(worth[0], worth, dice, rows, choices, np.empty_like(rows)) == pytest.approx(0, abs=1e-14)
