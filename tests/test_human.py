@@ -175,10 +175,10 @@ def test_hints_can_be_on_from_the_start_and_be_turned_off(game: Game) -> None:
 
 
 def test_hints_say_so_where_the_game_is_not_solved() -> None:
-    game = trialea.make_game("no_dice", 3)
+    game = trialea.make_game("no_dice", 6)
     script = Script("hints", "r 0")
     assert script.agent(game).act(position(game)).tolist() == [0]
-    assert "There are no hints: No Dice is solved for 2 players, not 3." in script.text
+    assert "There are no hints: No Dice is solved for 2 to 5 players, not 6." in script.text
 
 
 @pytest.mark.parametrize("line", ["q", "quit", "Q"])

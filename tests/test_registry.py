@@ -12,6 +12,7 @@ import pytest
 
 import trialea
 from tests.helpers import (
+    SHORT,
     SOME_TABLES,
     VARIANTS,
     assert_masks_agree,
@@ -147,7 +148,7 @@ def test_what_one_agent_does_with_its_report_is_not_seen_by_another(name: str) -
     [(name, players, agent) for name, players in SOME_TABLES for agent in opponents_of(name, players)],
 )
 def test_every_agent_chooses_legal_actions_alone_as_among_others(name: str, players: int, agent: str) -> None:
-    game = game_of(name, players)
+    game = game_of(name, players, **SHORT[name])
     states = positions(game, 60, seed=players)
     before = states.tobytes()
     chosen = named_agent(agent, game, 3).act(states)

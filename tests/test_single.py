@@ -16,6 +16,7 @@ from stable_baselines3.common.env_checker import check_env as sb3_check_env
 from tests.helpers import (
     AGREED_ORDER,
     EVEN_TURNS,
+    SHORT,
     SOME_TABLES,
     TABLES,
     game_of,
@@ -57,14 +58,14 @@ TABLES_WITH_OPPONENTS = [
 def test_gymnasium_check_env(name: str, players: int, opponent: str) -> None:
     """One of its checks draws an action, resets, and plays it: with the seed that it uses, a legal one in each game."""
     for seat in (0, players - 1, "random", "rotate"):
-        env = make(name, num_players=players, opponents=opponent, seat=seat)
+        env = make(name, num_players=players, opponents=opponent, seat=seat, **SHORT[name])
         check_env(env, skip_render_check=(opponent, seat) != ("random", "random"))
 
 
 @pytest.mark.parametrize(("name", "players", "opponent"), TABLES_WITH_OPPONENTS)
 def test_sb3_check_env(name: str, players: int, opponent: str) -> None:
     for seat in (0, players - 1, "random", "rotate"):
-        sb3_check_env(make(name, num_players=players, opponents=opponent, seat=seat))
+        sb3_check_env(make(name, num_players=players, opponents=opponent, seat=seat, **SHORT[name]))
 
 
 @pytest.mark.parametrize("name", GAMES)
@@ -76,7 +77,7 @@ def test_opponents_may_be_agents_lists_and_mixtures(name: str) -> None:
         {agent: 1 + k for k, agent in enumerate(names)},
         Recorder(name, players),
     ):
-        check_env(make(name, num_players=players, opponents=opponents), skip_render_check=True)
+        check_env(make(name, num_players=players, opponents=opponents, **SHORT[name]), skip_render_check=True)
     for wrong in ([names[0]], {}, {names[0]: 0.0}, {names[0]: -1.0, names[-1]: 2.0}):
         with pytest.raises(OptionError, match="opponents"):
             make(name, num_players=players, opponents=wrong)
@@ -172,7 +173,7 @@ def test_the_first_player_option_is_obeyed(name: str) -> None:
 def test_copies_in_mid_game_go_on_alike_and_apart(name: str, mixture: bool, copy: Any) -> None:
     players = more_players(name)
     opponents = dict.fromkeys(opponents_of(name, players), 1) if mixture else "random"
-    env = make(name, num_players=players, opponents=opponents)
+    env = make(name, num_players=players, opponents=opponents, **SHORT[name])
     _, info = env.reset(seed=6)
     mask = info["action_mask"]
     for _ in range(3):

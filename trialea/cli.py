@@ -125,6 +125,9 @@ def solve(
     out.print(table)
 
 
+MOST_LETTERS = 80  # of a value in a table; a digest has 64
+
+
 def _numbers(text: str) -> list[int]:
     try:
         return [int(part) for part in text.split(",")]
@@ -137,7 +140,10 @@ def _in_words(value: Any) -> str:
         return "\n".join(f"{key}: {_in_words(item)}" for key, item in value.items())
     if isinstance(value, list):
         return ", ".join(_in_words(item) for item in value)
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    text = str(value)  # an exact fraction may have hundreds of digits
+    return text if len(text) <= MOST_LETTERS else f"{text[:40]}… ({len(text)} characters; whole with --json)"
 
 
 @app.command()
