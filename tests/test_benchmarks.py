@@ -91,13 +91,19 @@ def test_compare_gives_the_median_of_the_ratios_of_pairs(monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize(
-    "options", [{"target": 6}, {"target": 9, "throws": 2}, {"target": 5, "intermediates": "natural"}]
+    ("players", "options"),
+    [
+        (2, {"target": 6}),
+        (2, {"target": 9, "throws": 2}),
+        (2, {"target": 5, "intermediates": "natural"}),
+        (3, {"target": 3}),
+    ],
 )
-def test_the_numpy_solver_comes_to_the_same_values(options: dict[str, Any]) -> None:
-    game = game_of("no_dice", **options)
-    values, facts = compute(game)
-    assert np.abs(numpy_solver.solve(game.options) - values).max() < 1e-12
-    assert facts["residual"] < 1e-12
+def test_the_numpy_solver_comes_to_the_same_values(players: int, options: dict[str, Any]) -> None:
+    game = game_of("no_dice", players, **options)
+    solution = compute(game)
+    assert np.abs(numpy_solver.solve(game.options, players) - solution.values).max() < 1e-12
+    assert solution.residual < 1e-12
 
 
 @every_game

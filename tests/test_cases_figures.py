@@ -80,11 +80,11 @@ def test_case_10_no_dice_swapping_two_dice_that_show_the_same_swaps_the_actions(
 @entry
 def play_out(values, stop, patterns, shape, throws):
     """The value of so many throws with free choice of what to keep and when to stop."""
-    none = np.empty(0)
     values[patterns] = stop
     lattice.expect(values, shape)
     for _ in range(throws - 1):
-        lattice.decide(values, none, stop, none, patterns, shape)
+        values[patterns] = stop
+        lattice.choose_best(values, shape)
         lattice.expect(values, shape)
     return values[shape.num_patterns - 1]
 
