@@ -88,6 +88,7 @@ class GreedyAgent:
     """
 
     name = "greedy"
+    deterministic = True
 
     def __init__(self, game: Game, seed: int = 0) -> None:
         self._tables: Tables = game.tables

@@ -28,6 +28,7 @@ class ReferenceAgent:
     """
 
     name = "reference"
+    deterministic = True
 
     def __init__(self, game: Game, seed: int = 0) -> None:
         self._game = game

@@ -1,35 +1,71 @@
-"""What is solved of Poker Figures: the solo table; and the strongest agent that a solution gives."""
+"""What is solved of Poker Figures: the solo table, and small games for two; and the strongest agent that this gives."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from trialea.agents.poker_figures.reduced import ReducedSolution, check_solvable, shared_solution, solve_reduced
 from trialea.agents.poker_figures.reference import ReferenceAgent
 from trialea.agents.poker_figures.solo import SoloSolution, solve_solo
 from trialea.envs.errors import OptionError
-from trialea.envs.game import Game
+from trialea.envs.game import Game, States
 
 
-def solve(game: Game, progress: Callable[[float], None] | None = None, turns: int | None = None) -> SoloSolution:
-    """The greatest expected score of one player who has so many turns, for every filling of the sheet.
+def solve(
+    game: Game, progress: Callable[[float], None] | None = None, turns: int | None = None
+) -> SoloSolution | ReducedSolution:
+    """The exact solution of a small game for two players; or, given a number of turns, the solo table.
 
     Args:
-        game: the game whose options are played.
+        game: the game; for the solo table, the one whose options are played.
         progress: called with the share of the work done, from 0 to 1.
-        turns: from 1 to 1000.
+        turns: from 1 to 1000: the greatest expected score of one player who has so many turns, for every filling of
+            the sheet.
 
     Raises:
-        OptionError: no number of turns, or a table too large.
+        OptionError: the game is too large, or of a kind that is not solved.
     """
-    if turns is None:
+    if turns is not None:
+        return solve_solo(game, turns, progress)
+    try:
+        check_solvable(game)
+    except OptionError as error:
         raise OptionError(
-            "Poker Figures for several players is not solved; give a number of turns (turns=6, or --turns 6) for the "
-            "greatest expected score of one player"
-        )
-    return solve_solo(game, turns, progress)
+            f"{error}; or a number of turns (turns=6, or --turns 6) for the greatest expected score of one player"
+        ) from None
+    return solve_reduced(game, progress)
 
 
-class SolverAgent(ReferenceAgent):
-    """The strongest agent that a solution gives: the reference agent."""
+class SolverAgent:
+    """Plays the exact solution where the game is small enough to be solved, and else as the reference agent.
+
+    Where it does the former, it maximises its share of the win against one who does the same.
+
+    Attributes:
+        solution: what it plays; None where it plays as the reference agent.
+    """
 
     name = "solver"
+    deterministic = True
+
+    def __init__(self, game: Game, seed: int = 0) -> None:
+        self._game = game
+        self.solution: ReducedSolution | None = None
+        try:
+            check_solvable(game)
+        except OptionError:
+            self._act = ReferenceAgent(game).act
+        else:
+            self.solution = shared_solution(game)
+            self._act = self.solution.best_actions
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return SolverAgent, (self._game,)
+
+    def act(self, states: States) -> NDArray[np.int64]:
+        """A legal action (B,) for each of the (B,) states."""
+        return self._act(states)

@@ -1,0 +1,266 @@
+"""Small games of Poker Figures for two players, solved exactly: few rows, few columns.
+
+See `trialea.agents.poker_figures.backward` for how. Values are the share of the win that a player may expect when both
+play on as well as can be: the probability of winning, and half that of a draw.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from functools import lru_cache
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trialea.agents.cache import cached_array, digest_of, stored_array
+from trialea.agents.poker_figures.backward import (
+    LANES,
+    Moves,
+    after_turn,
+    blocks_of,
+    fill_values,
+    make_moves,
+    new_stages,
+    solve_positions,
+)
+from trialea.agents.poker_figures.positions import check_size, count_positions, find_positions, position_in
+from trialea.envs.errors import OptionError, whole_number
+from trialea.envs.game import Game, States
+from trialea.envs.jit import plain
+from trialea.envs.poker_figures.rules import NUM_ROWS, NUM_THROWS, ROWS, Options
+
+MAX_ENTRIES = 60_000_000  # of a table: 480 MB
+QUICK = 2_000_000  # entries that are worked out without being asked for: some ten seconds
+_SECONDS = 5e-6  # that an entry takes
+_MOST_KEPT = 2**27  # bytes of stages kept in memory
+TIE = 1e-12  # values closer than this count as equal
+
+Progress = Callable[[float], None]
+
+
+class ReducedSolution:
+    """The exact values of a small game for two players.
+
+    Attributes:
+        game: the game solved.
+        values: (2 max_turns + 1, N) float64, the mover's share of the win with so many turns of both players together
+            to come, by position as `trialea.agents.poker_figures.positions` numbers them.
+        seconds: how long the computation took when it was made.
+        unit: of the values: wins.
+    """
+
+    unit: Literal["wins"] = "wins"
+
+    def __init__(self, game: Game, values: NDArray[np.float64], seconds: float) -> None:
+        self.game = game
+        self.values = values
+        self.seconds = seconds
+        self._moves = make_moves(without_turns(game.options))
+        self._stages: dict[int, NDArray[np.float64]] = {}
+
+    def value(self, position: Sequence[int] = ()) -> float:
+        """The mover's share of the win.
+
+        Args:
+            position: how many turns of both players together are to come, the next one the mover's; then, for each row
+                played, the mover's cells and their sum and the other's cells and their sum. By default the start.
+        """
+        rows = np.flatnonzero(self.game.tables.played).tolist()
+        given = tuple(position) or (len(self.values) - 1, *(0,) * (4 * len(rows)))
+        if len(given) != 1 + 4 * len(rows):
+            names = "".join(ROWS[row] for row in rows)
+            raise OptionError(
+                f"a position is the turns to come and four numbers for each of the rows {names} (the mover's cells and"
+                f" their sum, the other's cells and their sum): {1 + 4 * len(rows)} numbers, not {len(given)}"
+            )
+        turns = whole_number("turns to come", given[0], 0, len(self.values) - 1)
+        cells, sums = np.zeros((2, NUM_ROWS), np.int64), np.zeros((2, NUM_ROWS), np.int64)
+        cells[:, rows] = np.array(given[1:]).reshape(-1, 2, 2)[:, :, 0].T
+        sums[:, rows] = np.array(given[1:]).reshape(-1, 2, 2)[:, :, 1].T
+        found = position_in(self._moves.space, cells, sums) if cells.min() >= 0 and sums.min() >= 0 else -1
+        if found < 0:
+            raise OptionError(f"no game that goes on comes to the position {','.join(map(str, given))}")
+        return float(self.values[turns, found])
+
+    def action_values(self, states: States) -> NDArray[np.float64]:
+        """The mover's share of the win after each action, (B, A), both playing on as well as can be; NaN if illegal."""
+        self._check_pending(states, False)
+        return self._look_up(states, np.arange(len(states)))
+
+    def best_actions(self, states: States) -> NDArray[np.int64]:
+        """An optimal action (B,) in each of the states; of equally good ones the first."""
+        values = self.action_values(states)
+        best: NDArray[np.int64] = (values >= np.fmax.reduce(values, axis=1)[:, None] - TIE).argmax(axis=1)
+        return best
+
+    def state_values(self, states: States) -> NDArray[np.float64]:
+        """Each seat's share of the win, (B, 2), where a player is to act."""
+        return self._by_seat(states, np.fmax.reduce(self.action_values(states), axis=1))
+
+    def chance_values(self, states: States) -> NDArray[np.float64]:
+        """Each seat's share of the win, (B, 2), where dice are to be thrown, or as it came out once the game is over.
+
+        Such states are what `Game.choose` gives.
+        """
+        self._check_pending(states, True)
+        going = np.flatnonzero(states.over == 0)
+        found = self._by_seat(states, self._look_up(states, going)[:, 0])
+        over = states.over != 0
+        found[over] = states.share[over, :2]
+        return found
+
+    @staticmethod
+    def _by_seat(states: States, movers: NDArray[np.float64]) -> NDArray[np.float64]:
+        first = states.mover == 0
+        return np.stack([np.where(first, movers, 1.0 - movers), np.where(first, 1.0 - movers, movers)], axis=1)
+
+    @staticmethod
+    def _check_pending(states: States, wanted: bool) -> None:
+        if ((states.pending != 0) != wanted)[states.over == 0].any() or (not wanted and states.over.any()):
+            raise OptionError(
+                "action_values and state_values take states in which a player is to act; chance_values takes those in"
+                " which dice are to be thrown, or which are over"
+            )
+
+    def _look_up(self, states: States, index: NDArray[np.int64]) -> NDArray[np.float64]:
+        """What `fill_values` gives for the states picked by `index`, none of them over: (B, A)."""
+        out = np.empty((len(states), self.game.num_actions))
+        if (states.num_players != 2).any():
+            raise OptionError("the solution is of two players")
+        turns = 2 * self.game.options.max_turns - states.turns[:, :2].sum(axis=1, dtype=np.int64)
+        positions, moves = np.empty(len(states), np.int64), self._moves
+        find_positions(plain(states), moves.space, positions)
+        if len(index) and (
+            positions[index].min() < 0 or turns[index].min() < 1 or turns[index].max() >= len(self.values)
+        ):
+            raise OptionError(f"the solution is of states of {self.game!r}")
+        turn = moves.turn
+        tables = turn.lattice, turn.first, turn.taken, turn.special, turn.kept, self.game.tables
+        for count in np.unique(turns[index]).tolist():
+            here = index[turns[index] == count]
+            order = here[np.argsort(positions[here], kind="stable")]
+            found, first = np.unique(positions[order], return_index=True)
+            stages = self._solved_stages(count, found)
+            padded = np.concatenate([found, np.repeat(found[-1:], -len(found) % LANES)]).reshape(-1, LANES)
+            which = order, np.append(first, len(order)), padded
+            fill_values(plain(states), *which, stages, moves.following, moves.result_of, *tables, out)
+        return out
+
+    def _solved_stages(self, turns: int, positions: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The values F_0 to F_3 (4, N + 4) with so many turns to come, worked out for positions and what may follow."""
+        moves, size = self._moves, self.values.shape[1]
+        stages = self._stages.pop(turns, None)
+        if stages is None:
+            stages = new_stages(moves)
+            stages[0, :size] = after_turn(moves, self.values[turns - 1])
+        self._stages[turns] = stages  # the latest used comes last
+        while len(self._stages) > 1 and len(self._stages) * stages.nbytes > _MOST_KEPT:
+            del self._stages[next(iter(self._stages))]
+        missing = np.zeros(size, np.bool_)
+        wanted = positions
+        while len(wanted):
+            wanted = wanted[np.isnan(stages[NUM_THROWS, wanted]) & ~missing[wanted]]
+            missing[wanted] = True
+            after = np.unique(moves.following[wanted])
+            wanted = after[after < size]
+        if missing.any():
+            solve_positions(stages, blocks_of(np.flatnonzero(missing), moves.levels), moves)
+        return stages
+
+    def summary(self, position: Sequence[int] = ()) -> dict[str, Any]:
+        """The solution in plain data, as `trialea solve --json` prints it.
+
+        Args:
+            position: the one that `"value"` speaks of, see `value`.
+        """
+        value = self.value(position)
+        return {
+            **self.game.description(),
+            "value": [value, 1.0 - value],
+            "positions": self.values.shape[1],
+            "seconds": self.seconds,
+            "table_sha256": digest_of(self.values),
+        }
+
+
+def without_turns(options: Options) -> Options:
+    """The options as far as positions are concerned."""
+    return Options(**{**asdict(options), "max_turns": 1})
+
+
+def check_solvable(game: Game) -> None:
+    """Raise `OptionError` where the game is not small enough, or not of the kind that is solved here."""
+    options = game.options
+    if game.num_players != 2:
+        raise OptionError(f"Poker Figures is solved for 2 players, not {game.num_players}")
+    if options.sum_throws:
+        raise OptionError("Poker Figures with sum_throws is not solved for two players")
+    check_size(options)
+    positions = count_positions(options)
+    if positions * (2 * options.max_turns + 1) > MAX_ENTRIES:
+        most = (MAX_ENTRIES // positions - 1) // 2
+        raise OptionError(
+            f"{positions:,} positions in each of {2 * options.max_turns} turns are too many, up to {MAX_ENTRIES:,} in"
+            f" all are solved: give max_turns of at most {most}"
+        )
+
+
+def solve_reduced(game: Game, progress: Progress | None = None) -> ReducedSolution:
+    """The exact solution of a small game, from the cache on disk or computed.
+
+    Args:
+        game: Poker Figures for two players without `sum_throws`.
+        progress: called with the share of the work done, from 0 to 1. What takes longer than some ten seconds is only
+            begun if it is given.
+
+    Raises:
+        OptionError: the game is too large or of another kind; or its table takes long to make and is not there yet.
+    """
+    check_solvable(game)
+    description = {"table": "win_share", **game.description()}
+    found = stored_array(description)
+    entries = count_positions(game.options) * 2 * game.options.max_turns
+    if found is None and progress is None and entries > QUICK:
+        defaults = asdict(Options())
+        changed = [(key, value) for key, value in asdict(game.options).items() if value != defaults[key]]
+        written = "".join(f" --{key.replace('_', '-')} {value}" for key, value in changed)
+        raise OptionError(
+            "the solution of this game is made on request: run"
+            f" `trialea solve poker_figures{written}` first (takes about {entries * _SECONDS / 60:.1f} minutes)"
+        )
+    values, facts = found or cached_array(description, lambda: compute(game, progress))
+    return ReducedSolution(game, values, facts["seconds"])
+
+
+def compute(game: Game, progress: Progress | None = None) -> tuple[NDArray[np.float64], dict[str, Any]]:
+    """The table (2 max_turns + 1, N), computed anew, and the seconds it took."""
+    small = make_moves(Options(rows="AD", columns=1))
+    solve_positions(new_stages(small), blocks_of(np.arange(1), small.levels), small)  # compile before the clock starts
+    began = time.perf_counter()
+    moves = make_moves(without_turns(game.options))
+    turns = 2 * game.options.max_turns
+    values = np.empty((turns + 1, len(moves.swapped)))
+    values[0] = moves.ends / 2
+    fill_table(values, moves, progress)
+    return values, {"seconds": time.perf_counter() - began}
+
+
+def fill_table(values: NDArray[np.float64], moves: Moves, progress: Progress | None = None) -> None:
+    """Work out the rows of `values` (T + 1, N) from the first one on."""
+    stages, size = new_stages(moves), values.shape[1]
+    blocks = blocks_of(np.arange(size), moves.levels)
+    for turns in range(1, len(values)):
+        stages[0, :size] = after_turn(moves, values[turns - 1])
+        solve_positions(stages, blocks, moves)
+        values[turns] = stages[NUM_THROWS, :size]
+        if progress is not None:
+            progress(turns / (len(values) - 1))
+
+
+@lru_cache(maxsize=4)
+def shared_solution(game: Game) -> ReducedSolution:
+    """One solution for all agents of a process that play the same game."""
+    return solve_reduced(game)
