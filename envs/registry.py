@@ -81,6 +81,7 @@ GAMES: dict[str, Entry] = {
             },
             solver="trialea.agents.poker_figures.solver",
             most_players={},
+            exact="trialea.agents.poker_figures.exact",
         ),
         Entry(
             name="last_die",

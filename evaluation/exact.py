@@ -11,6 +11,8 @@ For games whose registry entry names a module for it (`exact`). That module offe
 | `solution_table(game)` | what `tabulate` would make of the agent that plays the solution; `OptionError` if unsolved |
 | `mover_payoffs(game, table)` | the `payoffs` by which `tabulate` judges decisions, all playing as in `table` |
 | `expected_regret(game, tables, seat)` | (T, throws, 3): by total and throws made, regret, decisions and optimal ones |
+
+Where the positions of a game do not tell the players' totals, T is 1.
 """
 
 from __future__ import annotations
@@ -91,7 +93,7 @@ class ExactEvaluation:
         regret_per_decision: their mean regret, in thousandths of a win.
         optimal_share: the share of them without regret.
         regret_by_throw: by the number of throws made.
-        regret_by_score: by the mover's total.
+        regret_by_score: by the mover's total; empty where the game's positions do not tell it.
         regret_unit: `"milli-wins"`; empty where it was not measured.
         regret_note: why not; else empty.
         states: how many decisions the agent was asked for.
@@ -325,7 +327,7 @@ def _regret(found: NDArray[np.float64] | None) -> dict[str, Any]:
         "regret_per_decision": MILLI * lost / decisions if decisions else 0.0,
         "optimal_share": optimal / decisions if decisions else None,
         "regret_by_throw": _parts(found.sum(axis=0), 1),
-        "regret_by_score": _parts(found.sum(axis=1), 0),
+        "regret_by_score": _parts(found.sum(axis=1), 0) if len(found) > 1 else {},
         "regret_unit": "milli-wins",
     }
 

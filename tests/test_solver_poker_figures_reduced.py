@@ -209,7 +209,7 @@ def test_the_solver_plays_the_solution_and_evaluation_shows_its_regret() -> None
 
 def test_elsewhere_the_solver_is_the_reference_agent() -> None:
     for players, options in (
-        (2, {"rows": "SF", "columns": 5}),
+        (2, {"rows": "ADS", "columns": 5}),
         (3, {"rows": "AD", "columns": 2}),
         (2, {"rows": "AD", "sum_throws": True}),
     ):

@@ -1,0 +1,159 @@
+"""Whole games of Poker Figures between two known policies, exactly: small games, as they are solved.
+
+A win is counted by its share: half of it for a draw. Positions are valued backwards from the last turn of all, within a
+turn those first in which the mover has written most; a policy's turns are `trialea.agents.poker_figures.policy`'s, a
+best response's those of `trialea.agents.poker_figures.backward`. See `trialea.evaluation.exact` for what this module
+must offer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trialea.agents.poker_figures.backward import Moves, after_turn, blocks_of, new_stages, solve_positions
+from trialea.agents.poker_figures.policy import DECISIONS_EACH, TurnTable, moves_of, tabulate
+from trialea.agents.poker_figures.positions import count_positions, position_in
+from trialea.agents.poker_figures.reduced import ReducedSolution, check_solvable, shared_solution
+from trialea.agents.poker_figures.solver import SolverAgent
+from trialea.envs.errors import OptionError
+from trialea.envs.game import Game
+from trialea.envs.poker_figures.rules import NUM_ROWS, NUM_THROWS
+
+__all__ = [
+    "best_response",
+    "check_in_reach",
+    "expected_regret",
+    "mover_payoffs",
+    "solution_table",
+    "tabulate",
+    "win_probabilities",
+]
+
+MAX_ENTRIES = 50_000  # positions, each with so many turns to come
+
+
+def check_in_reach(game: Game) -> None:
+    """Raise `OptionError` where the game has too many positions to value all of a policy."""
+    check_solvable(game)
+    positions, turns = count_positions(game.options), 2 * game.options.max_turns
+    if positions * turns > MAX_ENTRIES:
+        raise OptionError(
+            f"this game has {positions:,} positions in each of {turns} turns, each with {DECISIONS_EACH} decisions;"
+            f" policies can be valued exactly for up to {MAX_ENTRIES:,} in all: give fewer rows, columns or max_turns"
+        )
+
+
+def solution_table(game: Game) -> TurnTable:
+    """The turns of the agent `solver`."""
+    return tabulate(game, SolverAgent(game))
+
+
+def mover_payoffs(game: Game, table: TurnTable) -> ReducedSolution:
+    """What judges decisions: the solution, of which `table` is one way to play."""
+    return shared_solution(game)
+
+
+def win_probabilities(game: Game, tables: Sequence[TurnTable]) -> NDArray[np.float64]:
+    """The share (2, 2) of the win of each seat: row `first`, who begins, column seat; a table for each seat."""
+    own, other = _at_start(game, tables[0], tables[1])
+    return np.array([[own, 1.0 - own], [1.0 - other, other]])
+
+
+def best_response(game: Game, tables: Sequence[TurnTable], seat: int) -> NDArray[np.float64]:
+    """The greatest share (2,) of the win that `seat` can have, by `first`; the other plays by its table."""
+    own, other = _at_start(game, None, tables[1 - seat])
+    return np.array([own, 1.0 - other] if seat == 0 else [1.0 - other, own])
+
+
+def _start(moves: Moves) -> int:
+    nothing = np.zeros((2, NUM_ROWS), np.int64)
+    return position_in(moves.space, nothing, nothing)
+
+
+def _at_start(game: Game, one: TurnTable | None, other: TurnTable | None) -> tuple[float, float]:
+    """What each of two policies, None for a best response, wins against the other where it begins."""
+    moves = moves_of(game)
+    stages, size = new_stages(moves), len(moves.swapped)
+    blocks = blocks_of(np.arange(size), moves.levels)
+    later: list[NDArray[np.float64]] | None = None
+    for turn in range(2 * game.options.max_turns):
+        found = []
+        for side, table in enumerate((one, other)):
+            stages[0, :size] = after_turn(moves, None if later is None else later[1 - side])
+            if table is None:
+                solve_positions(stages, blocks, moves)
+            else:
+                _play(stages, blocks, moves, table, turn)
+            found.append(stages[NUM_THROWS, :size].copy())
+        later = found
+    assert later is not None
+    return float(later[0][_start(moves)]), float(later[1][_start(moves)])
+
+
+def _play(
+    stages: NDArray[np.float64], blocks: list[NDArray[np.int64]], moves: Moves, table: TurnTable, turn: int
+) -> None:
+    """`trialea.agents.poker_figures.backward.solve_positions` for a known policy in place of the best."""
+    worth = stages.copy()
+    worth[:, -1] = 0.0  # never reached, where minus infinity would count
+    for level in blocks:
+        here = np.unique(level)
+        after = moves.following[here]
+        for k in range(NUM_THROWS):
+            total = table.ends[turn, here, k] * worth[0, here]
+            for left in range(k + 1):
+                total += (table.writes[turn, here, k, left] * worth[left, after]).sum(axis=1)
+            worth[k + 1, here] = total
+    stages[1:, :-1] = worth[1:, :-1]
+
+
+def expected_regret(game: Game, tables: Sequence[TurnTable], seat: int) -> NDArray[np.float64]:
+    """What is expected of the decisions of `seat` in a game, (1, 3, 3) by throws made less 1.
+
+    The last axis is that of `TurnTable.judged`. Each seat begins with the same probability. Positions do not tell the
+    players' totals, so the first axis does not either.
+    """
+    moves = moves_of(game)
+    size, turns = len(moves.swapped), 2 * game.options.max_turns
+    blocks = [np.unique(level) for level in reversed(blocks_of(np.arange(size), moves.levels))]
+    found = np.zeros((NUM_THROWS, 3))
+    for first in range(2):
+        arrived = np.zeros(size)
+        arrived[_start(moves)] = 0.5
+        mover = first
+        for turn in range(turns - 1, -1, -1):
+            visits, after = _visits(arrived, blocks, moves, tables[mover], turn)
+            if mover == seat:
+                found += np.einsum("kp,pktc->tc", visits, tables[mover].judged[turn])
+            arrived = after[moves.swapped]
+            mover = 1 - mover
+    return found[None]
+
+
+def _visits(
+    arrived: NDArray[np.float64], blocks: list[NDArray[np.int64]], moves: Moves, table: TurnTable, turn: int
+) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    """How often all five dice are thrown in a turn, (3, N) by k and position, and where the turn ends, (N,).
+
+    Args:
+        arrived: (N,), how often the turn begins in each position.
+        blocks: the positions, level by level from the one where least is written.
+        moves: the game.
+        table: the mover's policy.
+        turn: as in `TurnTable`.
+    """
+    size = len(arrived)
+    often = np.zeros((NUM_THROWS + 1, size + 4))  # by throws to come; what follows the game's end is not looked at
+    often[NUM_THROWS, :size] = arrived
+    for here in blocks:
+        after = moves.following[here]
+        for k in range(NUM_THROWS - 1, -1, -1):
+            visits = often[k + 1, here]
+            often[0, here] += visits * table.ends[turn, here, k]
+            for left in range(k + 1):
+                np.add.at(often[left], after, visits[:, None] * table.writes[turn, here, k, left])
+    return often[1:, :size], often[0, :size]

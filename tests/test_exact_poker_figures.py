@@ -1,0 +1,124 @@
+"""Exact values of policies in small games of Poker Figures: in themselves, and against games played."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.helpers import game_of
+from trialea import OptionError
+from trialea.agents import named_agent
+from trialea.agents.poker_figures import exact
+from trialea.agents.poker_figures.policy import make_sheets, moves_of, tabulate
+from trialea.agents.poker_figures.positions import find_positions
+from trialea.agents.poker_figures.reduced import ReducedSolution, shared_solution
+from trialea.envs.game import Game, States
+from trialea.envs.jit import plain
+from trialea.evaluation import best_response, evaluate, evaluate_exactly, exact_value, known_policy
+
+SMALL: dict[str, Any] = {"rows": "ADS", "columns": 1, "max_turns": 2}
+
+
+def small() -> Game:
+    return game_of("poker_figures", 2, **SMALL)
+
+
+def solution() -> ReducedSolution:
+    return shared_solution(small())
+
+
+@cache
+def policy(name: str) -> Any:
+    return known_policy(small(), name)
+
+
+class Mixed:
+    """Greedy, but that it takes any legal action one time in four."""
+
+    name = "mixed"
+
+    def __init__(self, game: Game) -> None:
+        self.game, self.greedy = game, named_agent("greedy", game)
+
+    def action_probabilities(self, states: States) -> np.ndarray:
+        masks = self.game.masks(states).astype(float)
+        chances = masks / masks.sum(axis=1, keepdims=True) / 4
+        chances[np.arange(len(states)), self.greedy.act(states)] += 3 / 4
+        return chances
+
+    def act(self, states: States) -> np.ndarray:
+        draw = np.random.default_rng(int(states.decisions.sum())).random((len(states), 1))
+        return (self.action_probabilities(states).cumsum(axis=1) > draw * (1 - 1e-9)).argmax(axis=1)
+
+
+def test_solvers_win_what_the_solution_says_and_no_response_wins_more() -> None:
+    value = solution().value()
+    solver = policy("solver")
+    assert exact_value(small(), [solver, solver]) == pytest.approx([value, 1 - value], abs=1e-12)
+    assert exact_value(small(), [solver, solver], first_player=1) == pytest.approx([1 - value, value], abs=1e-12)
+    assert best_response(small(), [solver, solver], 0) == pytest.approx(value, abs=1e-12)
+    assert best_response(small(), [solver, solver], 1) == pytest.approx(1 - value, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", ["greedy", "reference"])
+def test_what_an_agent_loses_is_what_its_decisions_cost(name: str) -> None:
+    found = evaluate_exactly(small(), name)
+    assert found.value_vs_equilibrium is not None
+    assert found.decisions is not None
+    assert found.regret_per_decision is not None
+    assert found.value_vs_equilibrium < 0.5
+    lost = found.decisions * found.regret_per_decision / 1000
+    assert found.value_vs_equilibrium + lost == pytest.approx(0.5, abs=1e-12)
+    assert found.exploitability >= lost
+    assert found.regret_by_score == {}
+    assert sum(part.decisions for part in found.regret_by_throw.values()) == pytest.approx(found.decisions)
+
+
+def test_a_policy_of_probabilities_wins_as_often_as_it_does_in_play() -> None:
+    game = small()
+    agents = [Mixed(game), named_agent("solver", game)]
+    told = known_policy(game, agents[0])
+    expected = np.mean([exact_value(game, [told, policy("solver")], first)[0] for first in range(2)])
+    played = evaluate(game, agents, 6000, seed=3, regret=False)
+    assert played.win_rate[0] == pytest.approx(expected, abs=4 * 0.5 / 6000**0.5)
+
+
+def test_probabilities_of_one_action_are_that_action() -> None:
+    class Sure(Mixed):
+        def action_probabilities(self, states: States) -> np.ndarray:
+            return np.eye(self.game.num_actions)[self.greedy.act(states)] * (self.game.masks(states) != 0)
+
+    agents = Sure(small()), named_agent("greedy", small())
+    sure, greedy = (tabulate(small(), agent, solution()) for agent in agents)
+    for key in ("writes", "ends", "judged"):
+        assert getattr(sure, key) == pytest.approx(getattr(greedy, key), abs=1e-12)
+
+
+def test_every_turn_writes_or_ends() -> None:
+    for name in ("solver", "greedy"):
+        table = policy(name).table
+        assert table.writes.sum(axis=(3, 4)) + table.ends == pytest.approx(1, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [SMALL, {"rows": "AD", "columns": 2}, {"rows": "XF", "columns": 2, "poker_row": True, "score_open_rows": True}],
+    ids=str,
+)
+def test_each_position_has_a_sheet_that_can_be_written(options: dict[str, Any]) -> None:
+    game = game_of("poker_figures", 2, **options)
+    space = moves_of(game).space
+    sheets = make_sheets(game, space)
+    found = np.empty(len(sheets), np.int64)
+    find_positions(plain(sheets), space, found)
+    assert (found == np.arange(len(sheets))).all()
+
+
+def test_games_beyond_reach_are_refused() -> None:
+    with pytest.raises(OptionError, match="38,642 positions in each of 120 turns, each with 1260 decisions"):
+        exact.check_in_reach(game_of("poker_figures", 2, columns=1))
+    with pytest.raises(OptionError, match="positions between turns, and up to"):
+        evaluate_exactly("poker_figures", "greedy")
