@@ -2,7 +2,7 @@
 
 The direct loop works out every keep's value as the mean over all that the other dice may show, and then goes, for each
 of the 252 hands, over the sets of dice that can be kept. It is compiled and vectorised as the lattice is, over the same
-fillings. Run as `python -m trialea.benchmarks.keeper_lattice`.
+fillings. Run as `trialea bench solver --game poker_figures`, or `python -m trialea.benchmarks.keeper_lattice`.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from trialea.agents.lattice import copy, keeps_of, raise_to
 from trialea.agents.poker_figures.solo import LANES, make_sheet, set_gains, solve_turn
 from trialea.agents.poker_figures.turn import make_turn, take
+from trialea.envs.game import Game
 from trialea.envs.jit import entry
 from trialea.envs.poker_figures.rules import HANDS, NUM_DICE, NUM_FACES, NUM_THROWS, Options
 
@@ -135,6 +136,11 @@ def measure(rounds: int = 3, options: Options | None = None) -> dict[str, float]
         "direct_loop_seconds": statistics.median(theirs for _, theirs in times),
         "keeper_lattice_difference": float(np.abs(lattice - direct).max()),
     }
+
+
+def lattice_vs_direct_loop(game: str) -> dict[str, float]:
+    """`measure` for the game's default options, as `trialea bench solver` prints it."""
+    return measure(options=Game(game).options)
 
 
 if __name__ == "__main__":

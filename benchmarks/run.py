@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trialea.envs.errors import UnknownNameError, missing_extra
+from trialea.envs.registry import GAMES, entry_of
 
 
 def aec(game: str) -> dict[str, float]:
@@ -36,6 +38,17 @@ def train(game: str) -> dict[str, float]:
 
 
 def solver(game: str) -> dict[str, float]:
+    """The game's solver against another way to do the same, see its entry in the registry."""
+    place = entry_of(game).benchmark
+    if not place:
+        known = ", ".join(entry.name for entry in GAMES.values() if entry.benchmark)
+        raise UnknownNameError(f"there is no benchmark of a solver of {game}; there is one of: {known}")
+    module, _, function = place.partition(":")
+    figures: dict[str, float] = getattr(import_module(module), function)(game)
+    return figures
+
+
+def solver_vs_numpy(game: str) -> dict[str, float]:
     """The compiled solver against plain NumPy, on the same equations, one thread each: for two players, and for three.
 
     For three players the target is low, as the other solver takes long.
@@ -89,13 +102,14 @@ BENCHMARKS: dict[str, Callable[[str], dict[str, float]]] = {
 def run(
     game: str = "no_dice", names: Sequence[str] = (), report: Callable[[str], None] | None = None
 ) -> dict[str, Any]:
-    """The figures of the named benchmarks (all by default); `report` is told each name as it starts."""
+    """The figures of the named benchmarks, by default of all that the game has; `report` is told each as it starts."""
     unknown = sorted(set(names) - set(BENCHMARKS))
     if unknown:
         raise UnknownNameError(f"no benchmark is called {', '.join(unknown)}; there are: {', '.join(BENCHMARKS)}")
     figures: dict[str, Any] = {"game": game}
+    chosen = names or [name for name in BENCHMARKS if name != "solver" or entry_of(game).benchmark]
     for name, measure in BENCHMARKS.items():
-        if not names or name in names:
+        if name in chosen:
             if report is not None:
                 report(name)
             figures.update(measure(game))

@@ -21,6 +21,8 @@ class Entry:
         solver: the module whose `solve(game, progress)` gives its exact solution; empty if there is none.
         most_players: up to how many players an agent exists, where that is fewer than the game takes.
         exact: the module that values policies exactly, see `trialea.evaluation.exact`; empty if there is none.
+        benchmark: `"module:function"` that times the solver against another way, see `trialea.benchmarks`; empty if
+            there is none.
     """
 
     name: str
@@ -30,6 +32,7 @@ class Entry:
     solver: str
     most_players: Mapping[str, int]
     exact: str = ""
+    benchmark: str = ""
 
     def agents_for(self, num_players: int) -> list[str]:
         """The names of the agents for a game of so many players."""
@@ -68,6 +71,7 @@ GAMES: dict[str, Entry] = {
             solver="trialea.agents.no_dice.solver",
             most_players={"solver": 5},
             exact="trialea.agents.no_dice.exact",
+            benchmark="trialea.benchmarks.run:solver_vs_numpy",
         ),
         Entry(
             name="poker_figures",
@@ -82,6 +86,7 @@ GAMES: dict[str, Entry] = {
             solver="trialea.agents.poker_figures.solver",
             most_players={},
             exact="trialea.agents.poker_figures.exact",
+            benchmark="trialea.benchmarks.keeper_lattice:lattice_vs_direct_loop",
         ),
         Entry(
             name="last_die",

@@ -6,6 +6,7 @@ import json
 import runpy
 import subprocess
 import sys
+from importlib import import_module
 from itertools import count
 from tempfile import gettempdir
 from typing import Any
@@ -63,6 +64,21 @@ def test_python_m_trialea_benchmarks_prints_the_figures_of_all(
         monkeypatch.setitem(BENCHMARKS, name, lambda game, ratio=ratio: {ratio: 2.5})
     runpy.run_module("trialea.benchmarks", run_name="__main__")
     assert json.loads(capsys.readouterr().out) == {"game": "no_dice", **dict.fromkeys(RATIOS.values(), 2.5)}
+
+
+@every_game
+def test_a_games_own_benchmark_is_that_of_its_solver(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = GAMES[name].benchmark
+    for benchmark in ("aec", "batch", "train"):
+        monkeypatch.setitem(BENCHMARKS, benchmark, lambda game, benchmark=benchmark: {benchmark: 1.0})
+    if not place:
+        assert list(run(name)) == ["game", "aec", "batch", "train"]
+        with pytest.raises(UnknownNameError, match=f"no benchmark of a solver of {name}; there is one of: no_dice"):
+            run(name, ["solver"])
+        return
+    module, _, function = place.partition(":")
+    monkeypatch.setattr(import_module(module), function, lambda game: {f"solver of {game}": 1.0})
+    assert list(run(name)) == ["game", "aec", "batch", "train", f"solver of {name}"]
 
 
 # Timing ----------------------------------------------------------------------------------------------------------
