@@ -96,7 +96,7 @@ def tabulate(
     for count in range(turns):
         for low in range(0, size, _CHUNK):
             here = slice(low, min(size, low + _CHUNK))
-            states = _decisions(game, sheets[here], count + 1)
+            states = _decisions(game, sheets[here].view(np.recarray), count + 1)
             choices = ask(agent, game, states)
             shape = here.stop - low, len(_KINDS), NUM_HANDS
             chances = choices.probabilities.reshape(*shape, -1) if len(choices.sums) else np.empty((0, 0, 0, 0))
@@ -121,7 +121,8 @@ def _costs(values: NDArray[np.float64], choices: Any) -> NDArray[np.float64]:
         chances[np.arange(len(values)), choices.actions] = 1.0
     matters = best - least > TIE
     regret, optimal = np.nansum(chances * lost, axis=1), (chances * (lost == 0.0)).sum(axis=1)
-    return np.stack([regret, np.ones(len(values)), optimal], axis=1) * matters[:, None]
+    costs: NDArray[np.float64] = np.stack([regret, np.ones(len(values)), optimal], axis=1) * matters[:, None]
+    return costs
 
 
 def _decisions(game: Game, sheets: States, count: int) -> States:
@@ -276,7 +277,8 @@ _Pair = tuple[tuple[int, ...], tuple[int, ...]]
 def _ways(options: Options) -> tuple[dict[int, NDArray[np.uint8]], dict[int, dict[int, _Pair]]]:
     """Some cells, by row: of each player's state (n, 5), and of both players for each gap once the row is closed."""
     turn = make_turn(options)
-    states, closings = {}, {}
+    states: dict[int, NDArray[np.uint8]] = {}
+    closings: dict[int, dict[int, _Pair]] = {}
     for row, found in rows_of(without_turns(options)).items():
         points = [int(p) for r, p in zip(turn.rows, turn.points, strict=True) if r == row]
         ways: dict[tuple[int, int], tuple[int, ...]] = {(0, 0): ()}
