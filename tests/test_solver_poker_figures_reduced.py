@@ -108,6 +108,16 @@ def test_values_are_the_exact_rationals(options: dict[str, Any]) -> None:
     assert solved(**options).value() == pytest.approx(float(Recursion(**options).value()), abs=1e-12)
 
 
+@pytest.mark.nojit
+def test_the_kernels_as_plain_python_come_to_the_same() -> None:
+    """0.5724321271704911 is what the recursion above comes to."""
+    solution = solved(rows="AD", columns=1, max_turns=1)
+    assert solution.value() == pytest.approx(0.5724321271704911, abs=1e-12)
+    states = solution.game.start([1])
+    after = solution.game.choose(states, solution.best_actions(states))
+    assert solution.chance_values(after) == pytest.approx(solution.state_values(states), abs=1e-12)
+
+
 # --- In themselves ----------------------------------------------------------------------------------------
 
 SMALL: list[dict[str, Any]] = [

@@ -237,7 +237,7 @@ def _open_points(position: Any, number: Any, space: Any) -> Any:
 @kernel
 def _result(points: Any) -> Any:
     """How a game ends for who has so many points more."""
-    return (points > 0) + (points >= 0)
+    return np.int64(points > 0) + np.int64(points >= 0)
 
 
 @kernel
