@@ -160,7 +160,7 @@ class Game:
         self, states: States, index: NDArray[np.int64], seeds: NDArray[np.uint64], firsts: NDArray[np.int64]
     ) -> None:
         """Begin new games in place, in the states picked by `index`; all arrays are (G,)."""
-        self.loops.start(states, index, self._blank, seeds, firsts, self.tables)
+        self.loops.start(states, index, self._blank, seeds, firsts, self.tables, True)
 
     def clone(self, states: States, seed: int | None = None) -> States:
         """A copy of `states`, with the same future throws, or with others if a `seed` is given."""
@@ -336,6 +336,13 @@ class Game:
         self._package.render.require_pictures()
 
     # Chance ---------------------------------------------------------------------------------------------------
+
+    def unthrown(self) -> States:
+        """A new game (one state) in which `player_0` begins, before any dice are thrown: chance is still to come."""
+        states = self._new_states(1)
+        zeros = np.zeros(1, np.int64)
+        self.loops.start(states, zeros, self._blank, zeros.astype(np.uint64), zeros, self.tables, False)
+        return states
 
     def choose(self, states: States, actions: Any) -> States:
         """The states after one action each, before any dice are thrown: chance is still to come.

@@ -101,8 +101,10 @@ def loops_for(module_name: str) -> Loops:
     game.settle, game.act = settle_one, act_one
 
     @entry
-    def start(states: Any, index: Any, blank: Any, seeds: Any, first_players: Any, tables: Any) -> None:
-        """Begin a new game in each picked state, and throw its first dice."""
+    def start(
+        states: Any, index: Any, blank: Any, seeds: Any, first_players: Any, tables: Any, sample: Any
+    ) -> None:
+        """Begin a new game in each picked state, and (if `sample`) throw its first dice."""
         faces = np.empty(MAX_DICE, np.int64)
         for k in range(len(index)):
             states[index[k]] = blank[0]
@@ -110,7 +112,8 @@ def loops_for(module_name: str) -> Loops:
             state.seed = seeds[k]
             state.mover = first_players[k]
             game.begin(state, tables)
-            game.settle(state, tables, faces)
+            if sample:
+                game.settle(state, tables, faces)
 
     @entry
     def throw(states: Any, faces: Any, tables: Any) -> None:

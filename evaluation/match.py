@@ -30,12 +30,14 @@ class Decisions:
         actions: (D,) int64, what was chosen.
         agents: (D,) int64, by which agent.
         units: (D,) int64, in which unit of the statistics.
+        games: (D,) int64, in which game of the match.
     """
 
     states: States
     actions: NDArray[np.int64]
     agents: NDArray[np.int64]
     units: NDArray[np.int64]
+    games: NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +86,12 @@ class Match:
 
     def agent_shares(self) -> NDArray[np.float64]:
         """What each agent won of each game in all its seats, (G, k), 0 where it had none; every row sums to 1."""
+        return self.of_agents(self.shares)
+
+    def of_agents(self, of_seats: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Sums over the seats that each agent had in each game: (G, k) from (G, n), 0 where it had none."""
         seats = self.seats()
-        return np.stack([(self.shares * (seats == a)).sum(axis=1) for a in range(len(self.turns))], axis=1)
+        return np.stack([(of_seats * (seats == a)).sum(axis=1) for a in range(len(self.turns))], axis=1)
 
     def of_units(self, of_games: NDArray[np.float64], counted: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
         """Means over the games of each unit: (U,) from (G,).
@@ -239,7 +245,7 @@ def play_block(
     points, turns = np.zeros(len(agents), np.int64), np.zeros(len(agents), np.int64)
     np.add.at(points, table.seats[done], states.scores[done, :n])
     np.add.at(turns, table.seats[done], states.turns[done, :n])
-    shares, lengths = states.share[done, :n].astype(np.float64), states.decisions[done].astype(np.int64)
+    shares, lengths = whole_shares(states.share[done, :n]), states.decisions[done].astype(np.int64)
     match = Match(schedule, numbers[done], shares, lengths, table.plays[done], points, turns)
     return match, table.decisions(), table.fault()
 
@@ -336,10 +342,18 @@ class _Table:
         states = np.concatenate([part.states for part in kept]).view(np.recarray)
         actions = np.concatenate([part.actions for part in kept])
         agents = np.concatenate([part.agents for part in kept])
-        units = self.schedule.units(self.numbers[index])
+        games = self.numbers[index]
+        units = self.schedule.units(games)
         if len(done) == len(index):
-            return Decisions(states, actions, agents, units)
-        return Decisions(take(states, done), actions[done], agents[done], units[done])
+            return Decisions(states, actions, agents, units, games)
+        return Decisions(take(states, done), actions[done], agents[done], units[done], games[done])
+
+
+def whole_shares(share: NDArray[np.float32]) -> NDArray[np.float64]:
+    """The seats' shares of the win (B, n) in finished games, which states hold in single precision, made to sum to 1."""
+    shares = share.astype(np.float64)
+    whole: NDArray[np.float64] = shares / shares.sum(axis=1, keepdims=True)
+    return whole
 
 
 def take(states: States, index: NDArray[np.int64]) -> States:

@@ -158,7 +158,7 @@ class RegretMeter:
 
     def add(self, decisions: Decisions) -> None:
         """Judge some decisions (D,)."""
-        order = _by_totals(decisions.states)  # equal totals together: a solution then works out each turn once
+        order = by_totals(decisions.states)  # equal totals together: a solution then works out each turn once
         for low in range(0, len(order), CHUNK):
             index = order[low : low + CHUNK]
             self._add_chunk(
@@ -199,7 +199,7 @@ class RegretMeter:
         return [tally.result(self._game, confidence) for tally in self._agents]
 
 
-def _by_totals(states: States) -> NDArray[np.int64]:
+def by_totals(states: States) -> NDArray[np.int64]:
     """An order of the states (D,) in which those with the same totals of mover and others lie together."""
     own = states.scores[np.arange(len(states)), states.mover]
     order: NDArray[np.int64] = np.lexsort((states.scores.sum(axis=1), own))

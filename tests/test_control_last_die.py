@@ -22,9 +22,6 @@ from trialea.evaluation import Evaluation, evaluate
 # --- The evaluation finds no skill ------------------------------------------------------------------------------
 
 
-ROUNDING = 1e-9  # thirds of a win are kept in single precision
-
-
 @cache
 def compared(duplicate: bool, agents: tuple[str, ...] = ("random", "solver")) -> Evaluation:
     return evaluate(game_of("last_die", 4), list(agents), games=4000, seed=1, duplicate=duplicate, confidence=0.999)
@@ -36,21 +33,21 @@ def test_no_agent_is_better_than_another(duplicate: bool) -> None:
     low, high = found.difference[0].interval
     assert low <= 0 <= high
     for low, high in found.interval:
-        assert low - ROUNDING <= 0.5 <= high + ROUNDING  # each holds two of the four seats
+        assert low <= 0.5 <= high  # each holds two of the four seats
 
 
 def test_with_the_same_dice_the_difference_is_nothing_at_all() -> None:
     """Whoever plays a seat, the dice fall alike: every unit comes out even, to the last game."""
     found = compared(True)
-    assert found.difference[0].mean == pytest.approx(0, abs=ROUNDING)
-    assert found.win_rate == pytest.approx([0.5, 0.5], abs=ROUNDING)
+    assert found.difference[0].mean == pytest.approx(0, abs=1e-15)
+    assert found.win_rate == pytest.approx([0.5, 0.5], abs=1e-15)
 
 
 @pytest.mark.parametrize("duplicate", [True, False])
 def test_each_of_four_wins_a_quarter_and_regrets_nothing(duplicate: bool) -> None:
     found = compared(duplicate, ("random", "solver", "random", "solver"))
     for low, high in (*found.interval, *((1 / 4 + a, 1 / 4 + b) for a, b in found.seat_effect_interval)):
-        assert low - ROUNDING <= 1 / 4 <= high + ROUNDING
+        assert low <= 1 / 4 <= high
     assert found.regret is not None
     assert [regret.per_decision for regret in found.regret] == [0.0] * 4  # exactly
     assert [regret.decisions for regret in found.regret] == [0] * 4  # none of them mattered

@@ -331,7 +331,8 @@ def test_where_no_decision_matters_the_regret_is_exactly_nothing(monkeypatch: py
 def test_an_agent_without_any_decision_has_no_regret() -> None:
     meter = RegretMeter(SMALL, solution_of(SMALL), 2, 1)
     states = SMALL.start([1])
-    meter.add(Decisions(states, np.array([30]), np.zeros(1, np.int64), np.zeros(1, np.int64)))
+    zeros = np.zeros(1, np.int64)
+    meter.add(Decisions(states, np.array([30]), zeros, zeros, zeros))
     judged, idle = meter.results()
     assert judged.per_decision is not None
     assert idle.per_decision is None
