@@ -23,6 +23,8 @@ class Entry:
         exact: the module that values policies exactly, see `trialea.evaluation.exact`; empty if there is none.
         benchmark: `"module:function"` that times the solver against another way, see `trialea.benchmarks`; empty if
             there is none.
+        estimate: `"module:class"` of an estimated value function, made as `class(game)`, for luck where the solver does
+            not reach, see `trialea.evaluation.luck`; empty if there is none.
     """
 
     name: str
@@ -33,6 +35,7 @@ class Entry:
     most_players: Mapping[str, int]
     exact: str = ""
     benchmark: str = ""
+    estimate: str = ""
 
     def agents_for(self, num_players: int) -> list[str]:
         """The names of the agents for a game of so many players."""

@@ -17,13 +17,14 @@ from numpy.typing import NDArray
 
 from trialea.envs.agent import Agent, AgentLike, make_agent
 from trialea.envs.game import Game
+from trialea.evaluation.luck import LuckMeter, ValueFunction, value_function_of
 from trialea.evaluation.match import Fault, Match, join, play_block
 from trialea.evaluation.regret import HasActionValues, RegretMeter, solution_of
 from trialea.evaluation.schedule import Schedule
 
 Arrays = Mapping[str, NDArray[Any]]
 _OF_MATCH = ("numbers", "shares", "lengths", "plays", "points", "turns")
-_OF_REGRET = "regret/"
+_OF_REGRET, _OF_LUCK = "regret/", "luck/"
 _UNFINISHED = ".writing-"
 
 
@@ -39,6 +40,7 @@ class Job:
         schedule: all games.
         size: games in a block; the last one may have fewer.
         worst: how many of each agent's worst decisions to keep; None where regret is not measured.
+        luck: whether luck is measured.
     """
 
     game: Game
@@ -48,6 +50,7 @@ class Job:
     schedule: Schedule
     size: int
     worst: int | None
+    luck: bool
 
     @property
     def num_blocks(self) -> int:
@@ -61,7 +64,8 @@ class Outcome:
 
     Attributes:
         block: its number.
-        arrays: its finished games and what their decisions cost, as `match_of` and `regret_of` read them.
+        arrays: its finished games, what their decisions cost and what luck they had, as `match_of`, `regret_of` and
+            `luck_of` read them.
         fault: what was illegal in it, if anything was; then not all its games are finished.
     """
 
@@ -76,13 +80,17 @@ def play(job: Job, block: int) -> Outcome:
     numbers = np.arange(block * job.size, min((block + 1) * job.size, job.schedule.games))
     with _one_thread():
         match, decisions, fault = play_block(
-            job.game, agents, job.names, job.schedule, numbers, keep=job.worst is not None
+            job.game, agents, job.names, job.schedule, numbers, keep=job.luck or job.worst is not None
         )
     arrays = {name: getattr(match, name) for name in _OF_MATCH}
     if job.worst is not None:
         meter = RegretMeter(job.game, _solution(job.game), len(agents), job.schedule.num_units, job.worst)
         meter.add(decisions)
         arrays |= {f"{_OF_REGRET}{name}": array for name, array in meter.to_arrays().items()}
+    if job.luck:
+        luck_meter = LuckMeter(job.game, _values(job.game), job.schedule)
+        luck_meter.add(decisions)
+        arrays |= {f"{_OF_LUCK}{name}": array for name, array in luck_meter.to_arrays(match.numbers).items()}
     return Outcome(block, arrays, fault)
 
 
@@ -93,10 +101,20 @@ def match_of(schedule: Schedule, parts: Sequence[Arrays]) -> Match:
 
 def regret_of(meter: RegretMeter, parts: Sequence[Arrays]) -> RegretMeter:
     """`meter`, with what the decisions of some blocks cost added to it, in order."""
-    start = len(_OF_REGRET)
     for arrays in parts:
-        meter.add_arrays({name[start:]: array for name, array in arrays.items() if name.startswith(_OF_REGRET)})
+        meter.add_arrays(_under(_OF_REGRET, arrays))
     return meter
+
+
+def luck_of(meter: LuckMeter, parts: Sequence[Arrays]) -> LuckMeter:
+    """`meter`, with what luck the games of some blocks had added to it."""
+    for arrays in parts:
+        meter.add_arrays(arrays["numbers"], _under(_OF_LUCK, arrays))
+    return meter
+
+
+def _under(prefix: str, arrays: Arrays) -> dict[str, NDArray[Any]]:
+    return {name[len(prefix) :]: array for name, array in arrays.items() if name.startswith(prefix)}
 
 
 def _agent(agent: AgentLike, game: Game, seed: int) -> Agent:
@@ -113,6 +131,12 @@ def _named_agent(name: str, game: Game, seed: int) -> Agent:
 def _solution(game: Game) -> HasActionValues:
     """Read once in each process."""
     return solution_of(game)
+
+
+@lru_cache(maxsize=4)
+def _values(game: Game) -> ValueFunction:
+    """Made once in each process."""
+    return value_function_of(game)[0]
 
 
 @contextmanager

@@ -31,6 +31,7 @@ class TournamentConfig(BaseModel):
         seed: from which the dice and the agents' own seeds follow.
         duplicate: whether all tables play all their seatings with the same dice.
         regret: whether to measure regret, where the game is solved.
+        luck: whether to measure luck, where the game is solved or estimated.
         worst: how many of each agent's worst decisions to keep.
         confidence: of all intervals.
         anchor: the agent whose rating is 0; by default the mean rating is.
@@ -51,6 +52,7 @@ class TournamentConfig(BaseModel):
     seed: int = Field(default=0, ge=0, lt=2**64)
     duplicate: bool = True
     regret: bool = True
+    luck: bool = True
     worst: NonNegativeInt = 5
     confidence: float = Field(default=0.95, gt=0, lt=1)
     anchor: str = ""

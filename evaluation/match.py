@@ -350,7 +350,7 @@ class _Table:
 
 
 def whole_shares(share: NDArray[np.float32]) -> NDArray[np.float64]:
-    """The seats' shares of the win (B, n) in finished games, which states hold in single precision, made to sum to 1."""
+    """The seats' shares of the win (B, n) in finished games, made to sum to 1: states hold them in single precision."""
     shares = share.astype(np.float64)
     whole: NDArray[np.float64] = shares / shares.sum(axis=1, keepdims=True)
     return whole

@@ -9,6 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from trialea.envs.agent import AgentLike, make_agent
 from trialea.envs.dice import FOR_AGENT, derive_many
@@ -21,7 +22,17 @@ from trialea.evaluation.intervals import (
     interval_of_difference,
     interval_of_mean,
 )
-from trialea.evaluation.match import Match, UnfinishedMatchError, distinct_names, play_match
+from trialea.evaluation.luck import (
+    Adjusted,
+    Luck,
+    LuckMeter,
+    ValueFunction,
+    ValuesFrom,
+    adjust,
+    interval_without_bounds,
+    values_for,
+)
+from trialea.evaluation.match import Decisions, Match, UnfinishedMatchError, distinct_names, play_match
 from trialea.evaluation.regret import Regret, RegretMeter, solution_of
 from trialea.evaluation.sample_size import GamesNeeded, from_pilot
 from trialea.evaluation.schedule import make_schedule, make_seatings
@@ -35,11 +46,15 @@ class Difference:
         agents: the first agent and the other.
         mean: difference of their win rates, from -1 to 1.
         interval: its confidence interval.
+        adjusted_mean: the difference without luck; None where luck was not measured.
+        adjusted_interval: its interval; None also where the units do not vary.
     """
 
     agents: tuple[str, str]
     mean: float
     interval: Interval
+    adjusted_mean: float | None = None
+    adjusted_interval: Interval | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +86,9 @@ class Evaluation:
         regret: (k), or None where it was not measured.
         regret_unit: what it is measured in, `"milli-wins"` or `"milli-points"`; empty where it was not measured.
         regret_note: why not; else empty.
+        adjusted: the results without luck, or None where luck was not measured.
+        luck_values: whose values luck was measured with, see `trialea.evaluation.luck.ValuesFrom`.
+        luck_note: why it was not measured; else empty.
         versions: of what it was computed with.
     """
 
@@ -101,6 +119,9 @@ class Evaluation:
     regret: tuple[Regret, ...] | None
     regret_unit: str
     regret_note: str
+    adjusted: Adjusted | None
+    luck_values: ValuesFrom
+    luck_note: str
     versions: dict[str, str]
 
     def to_json(self) -> dict[str, Any]:
@@ -108,7 +129,9 @@ class Evaluation:
 
         The attributes under their own names, but `regret` taken apart into lists, one entry for each agent:
         `regret_per_decision`, `regret_interval`, `optimal_share`, `decisions` (null where not measured), and
-        `regret_by_throw`, `regret_by_score`, `regret_by_standing`, `worst` (then empty).
+        `regret_by_throw`, `regret_by_score`, `regret_by_standing`, `worst` (then empty). `adjusted` is taken apart into
+        `adjusted_win_rate`, `adjusted_interval`, `adjusted_against`, `adjusted_against_interval`, `games_saved` and
+        `luck`, the parts of each win rate; all null where luck was not measured.
         """
         plain: dict[str, Any] = listed(asdict(self))
         found = plain.pop("regret") or [{}] * len(self.agents)
@@ -119,6 +142,10 @@ class Evaluation:
         for key in ("by_throw", "by_score", "by_standing"):
             plain[f"regret_{key}"] = [one.get(key, {}) for one in found]
         plain["worst"] = [one.get("worst", []) for one in found]
+        adjusted = plain.pop("adjusted") or {}
+        for key in ("win_rate", "interval", "against", "against_interval"):
+            plain[f"adjusted_{key}"] = adjusted.get(key)
+        plain["games_saved"], plain["luck"] = adjusted.get("games_saved"), adjusted.get("parts")
         return plain
 
 
@@ -132,6 +159,7 @@ def evaluate(
     worst: int = 5,
     confidence: float = 0.95,
     progress: Callable[[float], None] | None = None,
+    luck: bool | ValueFunction = True,
 ) -> Evaluation:
     """Let agents play each other and say who won how often, and what their decisions cost.
 
@@ -149,6 +177,7 @@ def evaluate(
         worst: how many of the worst decisions to keep for each agent.
         confidence: of all intervals.
         progress: called with the share of the games that are over, from 0 to 1.
+        luck: whether to measure luck, where the game is solved or estimated; or the value function to do it with.
 
     Raises:
         OptionError: a number out of range.
@@ -164,7 +193,7 @@ def evaluate(
         game = Game(game)
     if "human" in agents:
         raise OptionError("a person plays with `trialea play`; an evaluation is between agents that need nobody")
-    units = make_schedule(make_seatings(len(agents), game.num_players), games, seed, duplicate).num_units
+    schedule = make_schedule(make_seatings(len(agents), game.num_players), games, seed, duplicate)
     seeds = np.empty(len(agents), np.uint64)
     derive_many(np.full(len(agents), seed, np.uint64), np.arange(len(agents)), FOR_AGENT, 0, seeds)
     players = [make_agent(agent, game, int(own)) for agent, own in zip(agents, seeds, strict=True)]
@@ -174,32 +203,56 @@ def evaluate(
     if regret:
         try:
             solution = solution_of(game)
-            meter = RegretMeter(game, solution, len(agents), units, worst)
+            meter = RegretMeter(game, solution, len(agents), schedule.num_units, worst)
             unit, note = f"milli-{solution.unit}", ""
         except OptionError as error:  # the solver does not reach so far
             note = str(error)
-    watch = meter.add if meter else None
+    values, values_from, luck_note = values_for(game, luck)
+    luck_meter = LuckMeter(game, values, schedule) if values else None
+
+    def watch(decisions: Decisions) -> None:
+        for one in (meter, luck_meter):
+            if one:
+                one.add(decisions)
 
     def summary(match: Match) -> Evaluation:
         found = tuple(meter.results(confidence)) if meter else None
-        return summarise(game, match, names, confidence, found, unit, note)
+        by_luck = luck_meter.result(match) if luck_meter else None
+        judged = Judged(found, unit, note, by_luck, values_from, luck_note)
+        return summarise(game, match, names, confidence, judged)
 
+    watched = watch if meter or luck_meter else None
     try:
-        return summary(play_match(game, players, games, seed, duplicate, progress, watch, names))
+        return summary(play_match(game, players, games, seed, duplicate, progress, watched, names))
     except UnfinishedMatchError as error:
         if len(error.match.numbers):
             error.evaluation = summary(error.match)
         raise
 
 
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What the decisions of a match were found to have cost and changed; by default nothing was measured.
+
+    Attributes:
+        regret: (k), or None where it was not measured.
+        regret_unit, regret_note, luck_values, luck_note: as in `Evaluation`.
+        luck: of every game; None where it was not measured.
+    """
+
+    regret: tuple[Regret, ...] | None = None
+    regret_unit: str = ""
+    regret_note: str = "it was not asked for"
+    luck: Luck | None = None
+    luck_values: ValuesFrom = ""
+    luck_note: str = "it was not asked for"
+
+
+NOTHING = Judged()
+
+
 def summarise(
-    game: Game,
-    match: Match,
-    names: Sequence[str],
-    confidence: float,
-    regret: tuple[Regret, ...] | None,
-    unit: str,
-    note: str,
+    game: Game, match: Match, names: Sequence[str], confidence: float, judged: Judged = NOTHING
 ) -> Evaluation:
     """The figures of a match of at least one game; agents that finished none are left out.
 
@@ -208,8 +261,7 @@ def summarise(
         match: what came of it.
         names: (k) of the agents.
         confidence: of all intervals.
-        regret: (k), or None where it was not measured.
-        unit, note: see `Evaluation.regret_unit` and `regret_note`.
+        judged: what its decisions were found to be.
     """
     seats, where, seated, of_agents = range(game.num_players), match.seats(), match.seated(), match.agent_shares()
     agents = np.flatnonzero(seated.any(axis=0)).tolist()
@@ -218,6 +270,10 @@ def summarise(
     by_seat = {(a, s): match.shares[where[:, s] == a, s] for a in agents for s in seats}
     pairs = [(agents[0], b) for b in agents[1:] if (agents[0], b) in against]
     differences = [against[a, b] - against[b, a] for a, b in pairs]
+    without_luck = [
+        judged.luck.by_unit(match, 1.0 * (where == a) - (where == b), met[a, b]) if judged.luck else None
+        for a, b in pairs
+    ]
     fair = 1.0 / game.num_players
     seat_intervals = [interval_of_mean(match.of_units(match.shares[:, s]), confidence) for s in seats]
     description = game.description()
@@ -250,20 +306,33 @@ def summarise(
             tuple(by_seat[a, s].mean().item() if len(by_seat[a, s]) else None for s in seats) for a in agents
         ),
         difference=tuple(
-            Difference((names[a], names[b]), d.mean().item(), interval_of_difference(d, confidence))
-            for (a, b), d in zip(pairs, differences, strict=True)
+            difference_of((names[a], names[b]), d, e, confidence)
+            for (a, b), d, e in zip(pairs, differences, without_luck, strict=True)
         ),
         games_needed=tuple(
-            from_pilot((names[a], names[b]), d, match.games_per_unit(met[a, b]), confidence)
-            for (a, b), d in zip(pairs, differences, strict=True)
+            from_pilot((names[a], names[b]), d, match.games_per_unit(met[a, b]), confidence, adjusted=e)
+            for (a, b), d, e in zip(pairs, differences, without_luck, strict=True)
         ),
         game_length=match.lengths.mean().item(),
         points_per_turn=tuple((match.points / np.maximum(match.turns, 1))[agents].tolist()),
-        regret=None if regret is None else tuple(regret[a] for a in agents),
-        regret_unit=unit,
-        regret_note=note,
+        regret=None if judged.regret is None else tuple(judged.regret[a] for a in agents),
+        regret_unit=judged.regret_unit,
+        regret_note=judged.regret_note,
+        adjusted=adjust(match, judged.luck, confidence) if judged.luck else None,
+        luck_values=judged.luck_values,
+        luck_note=judged.luck_note,
         versions=versions(),
     )
+
+
+def difference_of(
+    agents: tuple[str, str], raw: NDArray[np.float64], adjusted: NDArray[np.float64] | None, confidence: float
+) -> Difference:
+    """How much more one agent won than another, by units (U,), and the same without luck where that was measured."""
+    mean, interval = raw.mean().item(), interval_of_difference(raw, confidence)
+    if adjusted is None:
+        return Difference(agents, mean, interval)
+    return Difference(agents, mean, interval, adjusted.mean().item(), interval_without_bounds(adjusted, confidence))
 
 
 def versions() -> dict[str, str]:

@@ -10,7 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trialea.envs.errors import OptionError
-from trialea.evaluation.intervals import check_confidence, has_spread, interval_of_difference, t_quantile
+from trialea.evaluation.intervals import (
+    check_confidence,
+    has_spread,
+    interval_of_difference,
+    t_interval,
+    t_quantile,
+)
 
 POWER = 0.8
 
@@ -44,6 +50,8 @@ class GamesNeeded:
         confidence: of the interval that shall not hold 0.
         power: the probability with which it shall not.
         raw: what the results need as they are.
+        adjusted_difference: the pilot's difference without luck; None where luck was not measured.
+        adjusted: what the results need without luck; None where it was not measured.
     """
 
     agents: tuple[str, str]
@@ -51,6 +59,8 @@ class GamesNeeded:
     confidence: float
     power: float
     raw: Needed
+    adjusted_difference: float | None = None
+    adjusted: Needed | None = None
 
 
 def units_needed(difference: float, sd: float, confidence: float = 0.95, power: float = POWER) -> int | None:
@@ -99,24 +109,43 @@ def from_pilot(
     games_per_unit: int,
     confidence: float = 0.95,
     power: float = POWER,
+    adjusted: NDArray[np.float64] | None = None,
 ) -> GamesNeeded:
-    """What a pilot's differences (U,), one for each unit and each from -1 to 1, say about the games needed."""
-    mean = round(float(differences.mean()), 12)  # so that none is exactly 0
+    """What a pilot says about the games needed: its differences (U,), one for each unit and each from -1 to 1.
+
+    `adjusted` are the same without luck, with no limits to them, where luck was measured.
+    """
+    raw = _needed(differences, games_per_unit, confidence, power, bounded=True)
+    if adjusted is None:
+        return GamesNeeded(agents, _mean(differences), confidence, power, raw)
+    needed = _needed(adjusted, games_per_unit, confidence, power, bounded=False)
+    return GamesNeeded(agents, _mean(differences), confidence, power, raw, _mean(adjusted), needed)
+
+
+def _mean(differences: NDArray[np.float64]) -> float:
+    return round(float(differences.mean()), 12)  # so that none is exactly 0
+
+
+def _needed(
+    differences: NDArray[np.float64], games_per_unit: int, confidence: float, power: float, bounded: bool
+) -> Needed:
+    """What one way of counting needs; `bounded` says whether its differences are from -1 to 1."""
+    mean = _mean(differences)
     if len(differences) < 2:
-        return GamesNeeded(agents, mean, confidence, power, Needed(None, None, None, (None, None)))
+        return Needed(None, None, None, (None, None))
     sd = float(differences.std(ddof=1)) if has_spread(differences) else 0.0
 
     def units_for(difference: float) -> int | None:
-        if sd > 0.0 or difference == 0.0:
+        if sd > 0.0 or difference == 0.0 or not bounded:
             return units_needed(difference, sd, confidence, power)
         # Every unit gave the same, so that Wilson's interval stands for the t interval; it leaves out 0 from here on.
         return max(2, floor((NormalDist().inv_cdf(0.5 + confidence / 2) / difference) ** 2) + 1)
 
-    low, high = interval_of_difference(differences, confidence)
+    low, high = (interval_of_difference if bounded else t_interval)(differences, confidence)
     near, far = sorted((low, high), key=abs)
     ends = [units_for(far), units_for(near) if low > 0.0 or high < 0.0 else None]
     units = units_for(mean)
     if units is None:
         ends = [None, None]
     games, least, most = (None if n is None else n * games_per_unit for n in (units, *ends))
-    return GamesNeeded(agents, mean, confidence, power, Needed(sd, units, games, (least, most)))
+    return Needed(sd, units, games, (least, most))

@@ -7,9 +7,10 @@ from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import Any
 
-from trialea.evaluation.intervals import Interval, interval_of_difference
+from trialea.evaluation.intervals import Interval
+from trialea.evaluation.luck import Luck
 from trialea.evaluation.match import Match
-from trialea.evaluation.measure import Evaluation, listed
+from trialea.evaluation.measure import Evaluation, difference_of, listed
 from trialea.evaluation.ratings import Lead, Ratings, find_cycles, fit_ratings
 from trialea.evaluation.sample_size import GamesNeeded, from_pilot
 
@@ -23,6 +24,7 @@ class Pair:
         games: how many games those were.
         distinct_games: how many of them differ in dice, in any action or in who else sat there.
         mean, interval: by how much more the first won than the second, unit by unit, and its interval.
+        adjusted_mean, adjusted_interval: the same without luck, see `trialea.evaluation.measure.Difference`.
         needed: how many games it takes to tell the two apart.
     """
 
@@ -31,6 +33,8 @@ class Pair:
     distinct_games: int
     mean: float
     interval: Interval
+    adjusted_mean: float | None
+    adjusted_interval: Interval | None
     needed: GamesNeeded
 
 
@@ -77,7 +81,12 @@ class Tournament:
 
 
 def standings(
-    evaluation: Evaluation, match: Match, names: Sequence[str], resamples: int = 1000, anchor: str = ""
+    evaluation: Evaluation,
+    match: Match,
+    names: Sequence[str],
+    resamples: int = 1000,
+    anchor: str = "",
+    luck: Luck | None = None,
 ) -> Tournament:
     """What a complete match shows, seen as a tournament.
 
@@ -87,25 +96,30 @@ def standings(
         names: (k) of the agents.
         resamples: of the units, for the intervals of ratings.
         anchor: the agent whose rating shall be 0; if empty, the mean rating is.
+        luck: that of each game, where it was measured.
 
     Raises:
         MissingExtraError: choix is not installed.
     """
     confidence = evaluation.confidence
-    shares, seated = match.agent_shares(), match.seated()
+    shares, seated, seats = match.agent_shares(), match.seated(), match.seats()
     pairs = []
     for a, b in combinations(range(len(names)), 2):
         both = seated[:, a] & seated[:, b]
         difference = match.of_units(shares[:, a] - shares[:, b], both)
+        adjusted = luck.by_unit(match, 1.0 * (seats == a) - (seats == b), both) if luck else None
         couple = names[a], names[b]
+        found = difference_of(couple, difference, adjusted, confidence)
         pairs.append(
             Pair(
                 agents=couple,
                 games=int(both.sum()),
                 distinct_games=match.distinct(both),
-                mean=difference.mean().item(),
-                interval=interval_of_difference(difference, confidence),
-                needed=from_pilot(couple, difference, match.games_per_unit(both), confidence),
+                mean=found.mean,
+                interval=found.interval,
+                adjusted_mean=found.adjusted_mean,
+                adjusted_interval=found.adjusted_interval,
+                needed=from_pilot(couple, difference, match.games_per_unit(both), confidence, adjusted=adjusted),
             )
         )
     tables = list(dict.fromkeys(tuple(sorted(set(row))) for row in match.schedule.seatings.tolist()))

@@ -19,15 +19,16 @@ from trialea.envs.agent import AgentLike, make_agent
 from trialea.envs.dice import FOR_AGENT, derive_many
 from trialea.envs.errors import OptionError, TrialeaError, missing_extra
 from trialea.envs.registry import entry_of
-from trialea.evaluation.blocks import Arrays, BlockFolder, Job, Outcome, match_of, play, regret_of
+from trialea.evaluation.blocks import Arrays, BlockFolder, Job, Outcome, luck_of, match_of, play, regret_of
 from trialea.evaluation.config import TournamentConfig, load_config
+from trialea.evaluation.luck import Luck, LuckMeter, values_for
 from trialea.evaluation.match import Match, UnfinishedMatchError
-from trialea.evaluation.measure import Evaluation, summarise
+from trialea.evaluation.measure import Evaluation, Judged, summarise
 from trialea.evaluation.regret import RegretMeter, solution_of
 from trialea.evaluation.standings import Tournament, standings
 
 CONFIG, PLAN, BLOCKS, RESULTS, REPORT = "config.yaml", "plan.json", "blocks", "results.json", "report.html"
-_FORMAT = 1
+_FORMAT = 2
 _ROUNDS = 4  # blocks for each worker that Ray is handed together
 
 
@@ -170,6 +171,7 @@ def _prepare(config: TournamentConfig, objects: Mapping[str, AgentLike]) -> tupl
             unit = f"milli-{solution_of(game).unit}"
         except OptionError as error:  # the solver does not reach so far
             worst, note = None, str(error)
+    values, luck_values, luck_note = values_for(game, config.luck)
     from trialea import __version__
 
     plan = {
@@ -185,8 +187,11 @@ def _prepare(config: TournamentConfig, objects: Mapping[str, AgentLike]) -> tupl
         "worst": worst,
         "regret_unit": unit,
         "regret_note": note,
+        "luck_values": luck_values,
+        "luck_note": luck_note,
     }
-    job = Job(game, tuple(agents), tuple(seeds.tolist()), tuple(config.agents), schedule, config.block, worst)
+    names, own = tuple(config.agents), tuple(seeds.tolist())
+    job = Job(game, tuple(agents), own, names, schedule, config.block, worst, luck=values is not None)
     return job, plan
 
 
@@ -247,7 +252,7 @@ def _play(
         first = min(faulty, key=lambda outcome: outcome.block)
         assert first.fault is not None
         blocks |= {outcome.block: outcome.arrays for outcome in faulty}
-        match, evaluation = _figures(config, plan, [blocks[block] for block in sorted(blocks)])
+        match, _, evaluation = _figures(config, plan, [blocks[block] for block in sorted(blocks)])
         raise UnfinishedMatchError(first.fault, match, evaluation, _how_to_resume(run))
     tournament = _results(config, plan, [blocks[block] for block in range(job.num_blocks)])
     _write_json(run / RESULTS, tournament.to_json())
@@ -307,22 +312,26 @@ def _taken(waiting: deque[int], most: int) -> Iterator[int]:
 
 def _results(config: TournamentConfig, plan: dict[str, Any], blocks: list[Arrays]) -> Tournament:
     """What all blocks together show."""
-    match, evaluation = _figures(config, plan, blocks)
+    match, luck, evaluation = _figures(config, plan, blocks)
     assert evaluation is not None
-    return standings(evaluation, match, tuple(config.agents), config.resamples, config.anchor)
+    return standings(evaluation, match, tuple(config.agents), config.resamples, config.anchor, luck)
 
 
-def _figures(config: TournamentConfig, plan: dict[str, Any], blocks: list[Arrays]) -> tuple[Match, Evaluation | None]:
-    """The games of some blocks, at least one, and their figures; None where no game was finished."""
-    game, names, found = config.make_game(), tuple(config.agents), None
+def _figures(
+    config: TournamentConfig, plan: dict[str, Any], blocks: list[Arrays]
+) -> tuple[Match, Luck | None, Evaluation | None]:
+    """The games of some blocks, at least one; their luck, where it was measured; their figures, if any is finished."""
+    game, names, found, luck = config.make_game(), tuple(config.agents), None, None
     match = match_of(config.make_schedule(game), blocks)
     if not len(match.numbers):
-        return match, None
+        return match, None, None
     if plan["worst"] is not None:
         meter = RegretMeter(game, None, len(names), match.schedule.num_units, plan["worst"])
         found = tuple(regret_of(meter, blocks).results(config.confidence))
-    unit, note = plan["regret_unit"], plan["regret_note"]
-    return match, summarise(game, match, names, config.confidence, found, unit, note)
+    if plan["luck_values"]:
+        luck = luck_of(LuckMeter(game, None, match.schedule), blocks).result(match)
+    judged = Judged(found, plan["regret_unit"], plan["regret_note"], luck, plan["luck_values"], plan["luck_note"])
+    return match, luck, summarise(game, match, names, config.confidence, judged)
 
 
 def _how_to_resume(folder: Path) -> str:

@@ -369,7 +369,8 @@ def test_json_has_the_documented_keys() -> None:
     win_rate interval against against_interval seat_win_rate seat_effect seat_effect_interval
     agent_seat_win_rate difference games_needed game_length points_per_turn regret_unit regret_note
     regret_per_decision regret_interval optimal_share decisions regret_by_throw regret_by_score
-    regret_by_standing worst versions"""
+    regret_by_standing worst adjusted_win_rate adjusted_interval adjusted_against adjusted_against_interval
+    games_saved luck luck_values luck_note versions"""
     assert set(plain) == set(keys.split())
     assert plain["agents"] == ["random", "greedy"]
     assert plain["win_rate"][0] + plain["win_rate"][1] == pytest.approx(1.0)

@@ -95,5 +95,5 @@ def test_an_evaluation_says_how_many_games_are_needed() -> None:
     assert easy.raw.games is not None and hard.raw.games is not None
     assert easy.raw.games < 50 < hard.raw.games
     plain = json.loads(json.dumps(found.to_json()))["games_needed"][0]
-    assert set(plain) == {"agents", "difference", "confidence", "power", "raw"}
+    assert set(plain) == {"agents", "difference", "confidence", "power", "raw", "adjusted_difference", "adjusted"}
     assert set(plain["raw"]) == {"sd", "units", "games", "games_interval"}

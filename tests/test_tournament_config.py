@@ -142,7 +142,7 @@ def rock_paper_scissors() -> Any:
     rounds = match.shares.reshape(10, len(seatings), 2)
     rounds[:9] = shares
     game, names = Game("no_dice", 2), ("rock", "paper", "<b>scissors</b>")
-    return standings(summarise(game, match, names, 0.95, None, "", "it was not asked for"), match, names, 100)
+    return standings(summarise(game, match, names, 0.95), match, names, 100)
 
 
 def test_a_cycle_is_found_and_shown(tmp_path: Path) -> None:

@@ -191,6 +191,9 @@ def evaluate(
     seed: Seed = 0,
     duplicate: Annotated[bool, typer.Option(help="Play every seating with the same dice.")] = True,
     regret: Annotated[bool, typer.Option(help="Measure regret, where the game is solved.")] = True,
+    luck: Annotated[
+        bool, typer.Option(help="Take luck out of the results, where the game is solved or estimated.")
+    ] = True,
     worst: Annotated[int, typer.Option(help="How many of each agent's worst decisions to show.")] = 3,
     report: Annotated[str, typer.Option(help="Write an HTML report to this file.")] = "",
     as_json: AsJson = False,
@@ -206,7 +209,7 @@ def evaluate(
     described = Game(game, players, **options)
     try:
         with progress_bar("playing", not as_json) as progress:
-            result = run(described, agents, num_games, seed, duplicate, regret, worst, progress=progress)
+            result = run(described, agents, num_games, seed, duplicate, regret, worst, progress=progress, luck=luck)
     except UnfinishedMatchError as error:  # an illegal action loses no finished game
         if error.evaluation is not None:
             kept = error.evaluation.to_json()
@@ -236,14 +239,17 @@ def _show_evaluation(found: dict[str, Any]) -> None:
             cells += ["–" if regret is None else f"{regret:.3f}", "–" if optimal is None else f"{optimal:.1%}"]
         table.add_row(*cells)
     out.print(table)
+    if found["luck_values"]:
+        _show_luck(found)
     if len(found["agents"]) > 2:
         _show_against(found)
     seats = ", ".join(f"seat {seat} {rate:.2%}" for seat, rate in enumerate(found["seat_win_rate"]))
     out.print(f"Wins by seat: {seats}.", highlight=False)
     for needed in found["games_needed"]:
         a, b = needed["agents"]
-        games = needed["raw"]["games"]
-        shown = "no number of games can be told from these" if games is None else f"about {games:,} games"
+        shown = _games_in_words(needed["raw"])
+        if needed["adjusted"]:
+            shown += f"; without luck {_games_in_words(needed['adjusted'])}"
         out.print(f"To tell {a} and {b} apart: {shown}.", highlight=False, markup=False)
     for name, mistakes in zip(found["agents"], found["worst"], strict=True):
         for mistake in mistakes:
@@ -253,6 +259,31 @@ def _show_evaluation(found: dict[str, Any]) -> None:
             out.print(f"best    {mistake['best_value']:.5f}  {mistake['best_action']}", highlight=False, markup=False)
     if found["regret_note"]:
         out.print(f"No regret: {found['regret_note']}.", highlight=False, markup=False)
+    if found["luck_note"]:
+        out.print(f"Luck not taken out: {found['luck_note']}.", highlight=False, markup=False)
+
+
+def _games_in_words(needed: dict[str, Any]) -> str:
+    games = needed["games"]
+    return "no number of games can be told from these" if games is None else f"about {games:,} games"
+
+
+def _show_luck(found: dict[str, Any]) -> None:
+    """The results without luck, and what each win rate is made of."""
+    by = {"solution": "the solution's values", "estimate": "estimated values", "given": "the values given"}
+    columns = ("without luck", "95 % interval", "games saved", "start", "luck", "own errors", "others' errors")
+    table = Table("agent", *columns, title=f"by {by[found['luck_values']]}")
+    for a, name in enumerate(found["agents"]):
+        limits, saved, parts = found["adjusted_interval"][a], found["games_saved"][a], found["luck"][a]
+        table.add_row(
+            name,
+            f"{found['adjusted_win_rate'][a]:.2%}",
+            "does not vary" if limits is None else f"{limits[0]:.2%} to {limits[1]:.2%}",
+            "–" if saved is None else f"{saved:.1f} ×",
+            f"{parts['start']:.2%}",
+            *(f"{parts[key]:+.2%}" for key in ("luck", "own_errors", "others_errors")),
+        )
+    out.print(table)
 
 
 def _show_against(found: dict[str, Any]) -> None:
