@@ -90,6 +90,7 @@ GAMES: dict[str, Entry] = {
             most_players={},
             exact="trialea.agents.poker_figures.exact",
             benchmark="trialea.benchmarks.keeper_lattice:lattice_vs_direct_loop",
+            estimate="trialea.agents.poker_figures.value:Estimate",
         ),
         Entry(
             name="last_die",

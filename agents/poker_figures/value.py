@@ -1,0 +1,190 @@
+"""What any position of Poker Figures is worth to every seat, by the reference agent's estimate: to measure luck with.
+
+Between turns the estimate (`trialea.agents.poker_figures.leaf`) says what share of the win each position is worth. From
+there the turn is solved backwards as the reference agent solves it: F_k is the value of throwing all five dice with k
+throws to come, and G_k(r) that of having written the result r with k to come. G_0 is the estimate itself, G_1(r) the
+F_1 of the sheet with r in it. G_2(r) would ask for a turn of its own for every r; G_1(r) + F_2 - F_1 stands for it,
+as though a throw more were worth as much with r written as without.
+
+So the values are not exact. But every value before a throw, that of the next player's first throw among them, is the
+exact mean of the values after it, and that is what luck needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trialea.agents.poker_figures import search
+from trialea.agents.poker_figures.leaf import assess_all, make_model
+from trialea.agents.poker_figures.search import FILLINGS, NUMBER_OF, Leaves
+from trialea.agents.poker_figures.turn import make_turn
+from trialea.envs.game import Game, States
+from trialea.envs.jit import plain
+from trialea.envs.poker_figures.game import ALL_DICE
+from trialea.envs.poker_figures.rules import HANDS, NUM_ROWS, NUM_THROWS
+
+CHUNK = 128  # sheets at a time, so that what they need stays in the processor's cache
+_TWO_CELLS = np.ascontiguousarray(FILLINGS[(FILLINGS >= 0).sum(axis=1) <= 2])
+_NO_CELLS = np.ascontiguousarray(FILLINGS[:1])
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class _Turns(NamedTuple):
+    """The turns of N sheets solved, from the first throw on; k is the number of throws to come.
+
+    Attributes:
+        stay: (N,), of the turn's end with nothing more written.
+        gains: (3, R, N), of having written each result, by k.
+        best: (3, 252, N), of a hand that is not written, by k: of its best rethrow, with k = 0 of passing.
+        rethrown: (3, keeps, N), of throwing the dice that are not kept, by k from 1 on; some dice being kept.
+        fresh: (4, N), of throwing all five dice, by k from 1 on.
+    """
+
+    stay: Floats
+    gains: Floats
+    best: Floats
+    rethrown: Floats
+    fresh: Floats
+
+
+class Estimate:
+    """Every seat's share of the win in Poker Figures, as the reference agent sees it.
+
+    With `sum_throws` a turn that is bound is worth what the sheet would be worth if it ended there. With more than two
+    players what is not the mover's is divided among the others as the estimate between turns sees them.
+    """
+
+    def __init__(self, game: Game) -> None:
+        self._game = game
+        self._turn = make_turn(game.options)
+        self._model = make_model(game)
+
+    def state_values(self, states: States) -> Floats:
+        """Every seat's share of the win, (B, P), in states in which a player is to act."""
+        return self._by_sheet(states, self._decided)
+
+    def chance_values(self, states: States) -> Floats:
+        """Every seat's share of the win, (B, P), in states in which dice are to be thrown."""
+        return self._by_sheet(states, self._expected)
+
+    def _by_sheet(self, states: States, read: Callable[[Any, _Turns, Ints], Floats]) -> Floats:
+        """The values of states (B,), by solving the turn of each of their sheets once."""
+        n = self._game.num_players
+        parts = (states.cells[:, :n], states.sums[:, :n], states.turns[:, :n], states.mover)
+        columns = np.column_stack([part.reshape(len(states), -1).astype(np.int16) for part in parts])
+        rows = columns.view(np.dtype((np.void, columns.shape[1] * columns.itemsize))).ravel()
+        _, first, sheet = np.unique(rows, return_index=True, return_inverse=True)
+        by_sheet = np.argsort(sheet, kind="stable")
+        values = np.empty(len(states))
+        for low in range(0, len(first), CHUNK):
+            begin, end = np.searchsorted(sheet[by_sheet], (low, low + CHUNK))
+            index = by_sheet[begin:end]
+            turns = self._solve(plain(states[first[low : low + CHUNK]]))
+            values[index] = read(plain(states[index]), turns, sheet[index] - low)
+        return self._of_seats(states, values)
+
+    def _read(self, records: Any) -> tuple[Ints, Ints, Ints]:
+        """The movers' cells (N, 8), the rows that they may write (N,) and their hands (N,)."""
+        count = len(records)
+        own, writable, hands = (
+            np.empty((count, NUM_ROWS), np.int64),
+            np.empty(count, np.int64),
+            np.empty(count, np.int64),
+        )
+        search.read(records, self._game.tables, own, writable, hands)
+        return own, writable, hands
+
+    def _solve(self, records: Any) -> _Turns:
+        """The turns of the movers of states (N,)."""
+        turn, count, start = self._turn, len(records), self._turn.lattice.num_partial
+        leaves = self._leaves(records)
+        which, alone, none = np.arange(count), np.full(count, -1), np.zeros(count, np.int64)
+        stay = np.empty(count)
+        gains = np.empty((NUM_THROWS, turn.num_results, count))
+        search.set_last_gains(which, alone, none, leaves, stay, gains[0])
+        gains[1] = gains[0]
+        kinds = turn.class_chances, turn.class_first, turn.class_taken
+        search.set_gains(which, alone, none, np.ones(gains[1].shape, np.bool_), leaves, *kinds, gains[1])
+        best = np.empty((NUM_THROWS, len(HANDS), count))
+        rethrown = np.empty((NUM_THROWS, start, count))
+        fresh = np.empty((NUM_THROWS + 1, count))
+        values, scratch = np.empty((turn.lattice.num_keeps, count)), np.empty((len(turn.special), count))
+        values[start:] = stay
+        for k in range(NUM_THROWS):
+            best[k] = values[start:]
+            if k == 2:
+                gains[k] = np.where(self._ended(leaves), gains[1], gains[1] + fresh[2] - fresh[1])
+            after = fresh[k + 1]
+            search.throw_back(values, gains[k], scratch, turn.lattice, turn.first, turn.taken, turn.special, after)
+            if k + 1 < NUM_THROWS:
+                rethrown[k + 1] = values[:start]
+                search.rethrow_back(values, after, turn.lattice)
+        return _Turns(stay, gains, best, rethrown, fresh)
+
+    def _leaves(self, records: Any) -> Leaves:
+        """What the positions after the turn are worth with up to two cells written."""
+        turn = self._turn
+        odds, slopes, over = self._assess(records, 2, _TWO_CELLS)
+        own, _, _ = self._read(records)
+        rows, points = turn.rows[: turn.num_writes], turn.points[: turn.num_writes]
+        return Leaves(own, odds, slopes, over, NUMBER_OF, rows, points, turn.asks)
+
+    def _assess(self, records: Any, cells: int, fillings: Any) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+        """`leaf.assess_all` of states (N,) for fillings of up to so many cells."""
+        shape = (len(records), len(fillings))
+        odds, slopes, over = np.zeros(shape), np.zeros((*shape, NUM_ROWS)), np.zeros(shape, np.bool_)
+        nothing_now = np.zeros(len(records), np.int64)
+        max_turns = self._game.tables.max_turns
+        assess_all(records, cells, nothing_now, max_turns, fillings, self._model, odds, slopes, over)
+        return odds, slopes, over
+
+    def _ended(self, leaves: Leaves) -> NDArray[np.bool_]:
+        """Whether each result (R, N) ends the game when it is written."""
+        ended = np.zeros((self._turn.num_results, len(leaves.own)), np.bool_)
+        ended[: self._turn.num_writes] = leaves.over[:, NUMBER_OF[leaves.rows + 1, 0, 0]].T
+        return ended
+
+    def _decided(self, records: Any, turns: _Turns, sheet: Ints) -> Floats:
+        """The movers' values (N,) in states in which they are to act, `sheet` being the numbers of their turns."""
+        turn, to_come = self._turn, NUM_THROWS - records["throws"].astype(np.int64)
+        _, writable, hands = self._read(records)
+        now = np.zeros((turn.num_results, len(records)), np.bool_)
+        rows = turn.rows[: turn.num_writes]
+        search.mark_results(records, hands, writable, rows, turn.first, turn.taken, now)
+        results, places = np.nonzero(now)
+        values = turns.best[to_come, hands, sheet]
+        np.maximum.at(values, places, turns.gains[to_come[places], results, sheet[places]])
+        return self._unless_bound(records, values, turns, sheet)
+
+    def _expected(self, records: Any, turns: _Turns, sheet: Ints) -> Floats:
+        """The movers' values (N,) in states in which dice are to be thrown."""
+        to_come, pending = NUM_THROWS - records["throws"].astype(np.int64), records["pending"].astype(np.int64)
+        _, _, hands = self._read(records)
+        values = turns.fresh[to_come, sheet]
+        some = np.flatnonzero(pending != ALL_DICE)
+        values[some] = turns.rethrown[to_come[some], self._turn.kept[hands[some], pending[some] - 1], sheet[some]]
+        return self._unless_bound(records, values, turns, sheet)
+
+    @staticmethod
+    def _unless_bound(records: Any, values: Floats, turns: _Turns, sheet: Ints) -> Floats:
+        return np.where(records["bound"] != 0, turns.stay[sheet], values)
+
+    def _of_seats(self, states: States, values: Floats) -> Floats:
+        """The values of all seats (B, P), given the movers' (B,)."""
+        n, every, movers = self._game.num_players, np.arange(len(states)), states.mover.astype(np.int64)
+        shares = np.zeros((len(states), n))
+        for ahead in range(1, n):
+            seats = (movers + ahead) % n
+            turned = states.copy()
+            turned.mover = seats
+            odds = self._assess(plain(turned), 0, _NO_CELLS)[0][:, 0]
+            shares[every, seats] = 1.0 / (1.0 + np.exp(-odds)) if n > 2 else 1.0
+        shares *= ((1.0 - values) / shares.sum(axis=1))[:, None]
+        shares[every, movers] = values
+        return shares
