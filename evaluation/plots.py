@@ -13,6 +13,7 @@ from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 from trialea.envs.errors import missing_extra
+from trialea.evaluation.luck import Adjusted
 from trialea.evaluation.measure import Evaluation
 from trialea.evaluation.ratings import Ratings
 from trialea.evaluation.regret import Part, Regret
@@ -129,6 +130,23 @@ def ratings(names: Sequence[str], found: Ratings) -> str:
         axes.set(ylim=(len(names) - 0.3, -0.7), yticks=range(len(names)), yticklabels=labels, xlabel="rating")
         axes.grid(visible=False, axis="y")
         return to_svg(figure, "ratings")
+
+
+def luck(names: Sequence[str], adjusted: Adjusted, name: str) -> str:
+    """What luck and errors added to every agent's win rate, in percentage points; `name` is unique in the page."""
+    labels = ("luck", "own errors", "others' errors")
+    with settings():
+        figure, (axes,) = new_figure(0.9 + 0.45 * len(names))
+        for i, label in enumerate(labels):
+            points = [100 * (parts.luck, parts.own_errors, parts.others_errors)[i] for parts in adjusted.parts]
+            places = [a + 0.25 * (i - 1) for a in range(len(names))]
+            axes.barh(places, points, height=0.22, color=_SERIES[i], label=label)
+        axes.axvline(0, color=_INK, linewidth=1)
+        axes.set(ylim=(len(names) - 0.4, -0.6), yticks=range(len(names)), yticklabels=[_short(n) for n in names])
+        axes.set_xlabel("percentage points of the win rate")
+        axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, borderpad=0, columnspacing=1)
+        axes.grid(visible=False, axis="y")
+        return to_svg(figure, name)
 
 
 def learning_curves(metrics: Sequence[Mapping[str, Any]]) -> str:

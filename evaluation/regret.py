@@ -200,9 +200,9 @@ class RegretMeter:
 
 
 def by_totals(states: States) -> NDArray[np.int64]:
-    """An order of the states (D,) in which those with the same totals of mover and others lie together."""
+    """An order of the states (D,) in which those with the same totals of mover and others lie together, by games."""
     own = states.scores[np.arange(len(states)), states.mover]
-    order: NDArray[np.int64] = np.lexsort((states.scores.sum(axis=1), own))
+    order: NDArray[np.int64] = np.lexsort((states.seed, states.scores.sum(axis=1), own))
     return order
 
 

@@ -101,7 +101,8 @@ def _environment() -> Any:
 def _page(template: str, shown: Sequence[Evaluation], drawn: dict[str, str], **values: Any) -> str:
     """A page from a template and its values. All text in them is escaped but that of the plots `drawn`.
 
-    The template also gets `regret_plots`, by the number of the evaluation and of the agent, and `versions`.
+    The template also gets `regret_plots`, by the number of the evaluation and of the agent, `luck_plots`, by that of
+    the evaluation, and `versions`.
     """
     environment = _environment()
     from markupsafe import Markup
@@ -112,8 +113,14 @@ def _page(template: str, shown: Sequence[Evaluation], drawn: dict[str, str], **v
         for a, regret in enumerate(evaluation.regret or ())
         if regret.per_decision
     }
+    luck_plots = {
+        i: Markup(plots.luck(evaluation.agents, evaluation.adjusted, f"luck-{i}"))
+        for i, evaluation in enumerate(shown)
+        if evaluation.adjusted
+    }
     page: str = environment.get_template(template).render(
         regret_plots=regret_plots,
+        luck_plots=luck_plots,
         versions={name: found for evaluation in shown for name, found in evaluation.versions.items()},
         **{name: Markup(plot) for name, plot in drawn.items()},
         **values,
@@ -146,18 +153,20 @@ def _title(evaluations: Sequence[Evaluation]) -> str:
 
 def percent(rate: float) -> str:
     """A rate as a percentage with one decimal."""
-    return f"{100 * rate:.1f}\N{NO-BREAK SPACE}%"
+    return f"{100 * rate:.1f}\N{NO-BREAK SPACE}%".replace("-", "−")
 
 
-def spread(interval: Interval, decimals: int = 1, factor: float = 100.0) -> str:
-    """An interval, by default of rates and in per cent."""
+def spread(interval: Interval | None, decimals: int = 1, factor: float = 100.0) -> str:
+    """An interval, by default of rates and in per cent; None is that of results that do not vary."""
+    if interval is None:
+        return "does not vary"
     low, high = (f"{factor * limit:.{decimals}f}".replace("-", "−") for limit in interval)
     return f"{low} to {high}"
 
 
 def signed(rate: float) -> str:
     """A difference of rates in percentage points."""
-    return f"{100 * rate:+.1f}".replace("-", "−")
+    return f"{round(100 * rate, 1) + 0.0:+.1f}".replace("-", "−")  # no minus before a zero
 
 
 def plain(regret: float) -> str:

@@ -281,7 +281,7 @@ def _show_luck(found: dict[str, Any]) -> None:
             "does not vary" if limits is None else f"{limits[0]:.2%} to {limits[1]:.2%}",
             "–" if saved is None else f"{saved:.1f} ×",
             f"{parts['start']:.2%}",
-            *(f"{parts[key]:+.2%}" for key in ("luck", "own_errors", "others_errors")),
+            *(f"{round(parts[key], 4) + 0.0:+.2%}" for key in ("luck", "own_errors", "others_errors")),
         )
     out.print(table)
 

@@ -93,4 +93,8 @@ def _show_wins(found: dict[str, Any], order: list[int] | None = None) -> None:
         rates = [found["against"][a][b] for b in order]
         shown = ("–" if rate is None else f"{rate:.2%}" for rate in rates)
         table.add_row(found["agents"][a], f"{found['win_rate'][a]:.2%}", *shown)
+        if found["luck_values"]:
+            rates = [found["adjusted_against"][a][b] for b in order]
+            shown = ("" if rate is None else f"{rate:.2%}" for rate in rates)
+            table.add_row("  without luck", f"{found['adjusted_win_rate'][a]:.2%}", *shown, style="dim")
     out.print(table)

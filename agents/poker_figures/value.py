@@ -76,8 +76,9 @@ class Estimate:
     def _by_sheet(self, states: States, read: Callable[[Any, _Turns, Ints], Floats]) -> Floats:
         """The values of states (B,), by solving the turn of each of their sheets once."""
         n = self._game.num_players
-        parts = (states.cells[:, :n], states.sums[:, :n], states.turns[:, :n], states.mover)
-        columns = np.column_stack([part.reshape(len(states), -1).astype(np.int16) for part in parts])
+        last_turns = np.maximum(states.turns[:, :n], self._game.tables.max_turns - 2)  # earlier ones make no difference
+        parts = (states.cells[:, :n], states.sums[:, :n], last_turns, states.mover)
+        columns = np.column_stack([part.reshape(len(states), -1).astype(np.int32) for part in parts])
         rows = columns.view(np.dtype((np.void, columns.shape[1] * columns.itemsize))).ravel()
         _, first, sheet = np.unique(rows, return_index=True, return_inverse=True)
         by_sheet = np.argsort(sheet, kind="stable")
