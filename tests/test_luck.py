@@ -16,6 +16,7 @@ from tests.helpers import game_of
 from trialea.envs.agent import Agent, make_agent
 from trialea.envs.errors import OptionError
 from trialea.envs.game import Game, States
+from trialea.envs.poker_figures.rules import ASIDE, PASS, WRITE
 from trialea.evaluation import Decisions, LuckMeter, ValueFunction, evaluate, play_match, value_function_of
 from trialea.evaluation.intervals import t_interval
 from trialea.evaluation.luck import errors_of, position_values
@@ -164,6 +165,68 @@ def test_the_values_of_the_solution_are_their_own_mean_over_the_dice(players: in
         after = game.choose(one, capricious(game)(one))
         if after.over[0]:
             after = game.unthrown()
+
+
+# --- The estimate of Poker Figures ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("players", "options"),
+    [
+        (2, {}),
+        (3, {"poker_row": True, "score_open_rows": True, "max_turns": 3}),
+        (2, {"sum_throws": True}),
+        (2, {"rows": "AD", "columns": 1}),
+    ],
+)
+def test_the_estimate_is_its_own_exact_mean_over_the_dice(players: int, options: dict[str, Any]) -> None:
+    """Before first throws, rethrows, fresh throws after a cell is written, and the next player's first throw."""
+    game = game_of("poker_figures", players, **options)
+    values, origin = value_function_of(game)
+    assert origin == "estimate"
+    rng = np.random.default_rng(1)
+    waiting, kinds = game.unthrown(), set()
+    for _ in range(60):
+        expected = values.chance_values(waiting)[0]
+        after, chances, _ = merged(*thrown(game, waiting)[:2])
+        found = values.state_values(after)
+        assert chances @ found == pytest.approx(expected, abs=1e-12)
+        assert found.sum(axis=1) == pytest.approx(1, abs=1e-12)
+        masks = game.masks(after)
+        setters = np.flatnonzero(masks[:, ASIDE:PASS].any(axis=1))  # rare enough to be sought
+        chosen = rng.choice(setters if len(setters) and rng.random() < 0.5 else len(after))
+        legal = np.flatnonzero(masks[chosen])
+        writes = legal[legal >= WRITE]
+        action = rng.choice(writes if len(writes) and rng.random() < 0.8 else legal)
+        waiting = game.choose(take(after, np.array([chosen])), [action])
+        if waiting.over[0]:
+            waiting = game.unthrown()
+        kinds.add((int(waiting.throws[0]), bool(waiting.pending[0] == 31), bool(waiting.bound[0])))
+    assert {(0, True, False), (1, True, False), (2, True, False)} <= kinds
+    assert ((1, True, True) in kinds) == options.get("sum_throws", False)
+
+
+def test_the_reference_agent_makes_no_errors_within_its_turn_by_the_estimate() -> None:
+    """What is left are the estimate's own, where one turn ends and the next begins; and greedy's."""
+    game = game_of("poker_figures", 2)
+    agents = [make_agent("reference", game), make_agent("greedy", game)]
+    kept: list[Decisions] = []
+    play_match(game, agents, 4, watch=kept.append)
+    decisions = kept[0]
+    change = errors_of(game, value_function_of(game)[0], decisions.states, decisions.actions)
+    own = change[np.arange(len(change)), decisions.states.mover]
+    rethrown = decisions.actions < WRITE
+    assert np.abs(own[rethrown & (decisions.agents == 0)]).max() < 0.01
+    assert own[rethrown & (decisions.agents == 1)].mean() < -0.001
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("names", [("reference", "greedy"), ("reference", "reference")])
+def test_poker_figures_needs_four_times_fewer_games(names: tuple[str, str]) -> None:
+    found = evaluate(game_of("poker_figures", 2), names, games=400, duplicate=False).adjusted
+    assert found is not None
+    assert min(saved or 0 for saved in found.games_saved) > 4
+    assert found.interval[0] is not None
 
 
 # --- No variance between players of an equilibrium -----------------------------------------------------------------
