@@ -6,6 +6,9 @@ throws to come, and G_k(r) that of having written the result r with k to come. G
 F_1 of the sheet with r in it. G_2(r) would ask for a turn of its own for every r; G_1(r) + F_2 - F_1 stands for it,
 as though a throw more were worth as much with r written as without.
 
+With two players, passing is worth what the other's turn leaves, in which passing is worth the same; so it is worked
+out for both together.
+
 So the values are not exact. But every value before a throw, that of the next player's first throw among them, is the
 exact mean of the values after it, and that is what luck needs.
 """
@@ -27,7 +30,8 @@ from trialea.envs.jit import plain
 from trialea.envs.poker_figures.game import ALL_DICE
 from trialea.envs.poker_figures.rules import HANDS, NUM_ROWS, NUM_THROWS
 
-CHUNK = 128  # sheets at a time, so that what they need stays in the processor's cache
+_STILL = 1e-6  # a change of values from which nothing can be concluded: rounding would show
+CHUNK = 64  # sheets at a time, so that what they need stays in the processor's cache
 _TWO_CELLS = np.ascontiguousarray(FILLINGS[(FILLINGS >= 0).sum(axis=1) <= 2])
 _NO_CELLS = np.ascontiguousarray(FILLINGS[:1])
 
@@ -74,10 +78,11 @@ class Estimate:
         return self._by_sheet(states, self._expected)
 
     def _by_sheet(self, states: States, read: Callable[[Any, _Turns, Ints], Floats]) -> Floats:
-        """The values of states (B,), by solving the turn of each of their sheets once."""
+        """The values of states (B,), by solving the turn of each of their sheets once, with two players both turns."""
         n = self._game.num_players
         last_turns = np.maximum(states.turns[:, :n], self._game.tables.max_turns - 2)  # earlier ones make no difference
-        parts = (states.cells[:, :n], states.sums[:, :n], last_turns, states.mover)
+        movers = np.zeros(len(states), np.int64) if n == 2 else states.mover
+        parts = (states.cells[:, :n], states.sums[:, :n], last_turns, movers)
         columns = np.column_stack([part.reshape(len(states), -1).astype(np.int32) for part in parts])
         rows = columns.view(np.dtype((np.void, columns.shape[1] * columns.itemsize))).ravel()
         _, first, sheet = np.unique(rows, return_index=True, return_inverse=True)
@@ -86,8 +91,14 @@ class Estimate:
         for low in range(0, len(first), CHUNK):
             begin, end = np.searchsorted(sheet[by_sheet], (low, low + CHUNK))
             index = by_sheet[begin:end]
-            turns = self._solve(plain(states[first[low : low + CHUNK]]))
-            values[index] = read(plain(states[index]), turns, sheet[index] - low)
+            picked = states[first[low : low + CHUNK]]
+            if n == 2:
+                picked = np.tile(picked, 2).view(np.recarray)
+                picked.mover = np.repeat([0, 1], len(picked) // 2)
+                lanes = sheet[index] - low + len(picked) // 2 * states.mover[index]
+            else:
+                lanes = sheet[index] - low
+            values[index] = read(plain(states[index]), self._solve(plain(picked)), lanes)
         return self._of_seats(states, values)
 
     def _read(self, records: Any) -> tuple[Ints, Ints, Ints]:
@@ -102,16 +113,43 @@ class Estimate:
         return own, writable, hands
 
     def _solve(self, records: Any) -> _Turns:
-        """The turns of the movers of states (N,)."""
-        turn, count, start = self._turn, len(records), self._turn.lattice.num_partial
+        """The turns of the movers of states (N,); with two players those of both, the first's before the second's."""
+        turn, count = self._turn, len(records)
         leaves = self._leaves(records)
         which, alone, none = np.arange(count), np.full(count, -1), np.zeros(count, np.int64)
-        stay = np.empty(count)
-        gains = np.empty((NUM_THROWS, turn.num_results, count))
+        stay, gains = np.empty(count), np.empty((2, turn.num_results, count))
         search.set_last_gains(which, alone, none, leaves, stay, gains[0])
         gains[1] = gains[0]
         kinds = turn.class_chances, turn.class_first, turn.class_taken
         search.set_gains(which, alone, none, np.ones(gains[1].shape, np.bool_), leaves, *kinds, gains[1])
+        ended = self._ended(leaves)
+        if self._game.num_players == 2:
+            stay = self._steady(stay, gains, ended)
+        return self._throw(stay, gains, ended)
+
+    def _steady(self, stay: Floats, gains: Floats, ended: NDArray[np.bool_]) -> Floats:
+        """What passing is worth (N,) if what follows is the other's turn, in which passing is worth the same.
+
+        Two players may pass in turns for long, and an error in `stay` would then be made again and again. Two rounds of
+        turns are gone through, and from how far they moved it follows where more would lead (Steffensen's method).
+        """
+        rounds = [stay]
+        for _ in range(2):
+            after = rounds[-1]
+            for _ in range(2):
+                after = 1.0 - np.roll(self._throw(after, gains, ended).fresh[NUM_THROWS], len(stay) // 2)
+            rounds.append(after)
+        start, once, twice = rounds
+        bend = twice - 2.0 * once + start
+        with np.errstate(divide="ignore", invalid="ignore"):
+            limit = twice - np.where(np.abs(bend) > _STILL, (twice - once) ** 2 / bend, 0.0)
+        return np.clip(limit, 0.0, 1.0)
+
+    def _throw(self, stay: Floats, written: Floats, ended: NDArray[np.bool_]) -> _Turns:
+        """Turns (N,) from what passing is worth, and (2, R, N) what is written with no throw to come and with one."""
+        turn, start, count = self._turn, self._turn.lattice.num_partial, len(stay)
+        gains = np.empty((NUM_THROWS, *written.shape[1:]))
+        gains[:2] = written
         best = np.empty((NUM_THROWS, len(HANDS), count))
         rethrown = np.empty((NUM_THROWS, start, count))
         fresh = np.empty((NUM_THROWS + 1, count))
@@ -120,7 +158,7 @@ class Estimate:
         for k in range(NUM_THROWS):
             best[k] = values[start:]
             if k == 2:
-                gains[k] = np.where(self._ended(leaves), gains[1], gains[1] + fresh[2] - fresh[1])
+                gains[k] = np.where(ended, gains[1], gains[1] + fresh[2] - fresh[1])
             after = fresh[k + 1]
             search.throw_back(values, gains[k], scratch, turn.lattice, turn.first, turn.taken, turn.special, after)
             if k + 1 < NUM_THROWS:
