@@ -62,6 +62,7 @@ class Model(NamedTuple):
         strides: (8,) int64, as in `trialea.agents.poker_figures.solo.Sheet`.
         multipliers: (8,) float64.
         variances: (8,) float64, of the margin for each cell to come.
+        points: (8, 5) float64, what a cell holds as a rule, by row and column.
         in_play, to_close, columns, open_rows: as in `trialea.envs.poker_figures.rules.Tables`.
     """
 
@@ -70,6 +71,7 @@ class Model(NamedTuple):
     strides: Any
     multipliers: Any
     variances: Any
+    points: Any
     in_play: int
     to_close: int
     columns: int
@@ -95,6 +97,7 @@ def make_model(game: Game) -> Model:
         strides=make_sheet(single.options).strides,
         multipliers=multipliers,
         variances=SPREAD * (multipliers * points.mean(axis=1) / 7) ** 2,
+        points=points,
         in_play=tables.in_play,
         to_close=tables.to_close,
         columns=tables.columns,
@@ -181,22 +184,39 @@ def _set_kept(cells: Any, players: Any, row: Any, is_closed: Any, model: Any, ke
 
 
 @kernel
-def assess(cells: Any, sums: Any, players: Any, left: Any, model: Any, work: Any, slopes: Any) -> Any:
-    """The log-odds of player 0's share of the win, between turns.
+def make_work() -> Any:
+    """Scratch for `expect`, which leaves three things there that others read.
+
+    Returns:
+        times, kept (8,); totals (8,), by player; chances (8,), by row, of being closed before the end; parts (8, 8), by
+        player and row, what each row adds to a player's total.
+    """
+    return (
+        np.empty(NUM_ROWS),
+        np.empty(NUM_ROWS),
+        np.empty(MAX_PLAYERS),
+        np.empty(NUM_ROWS),
+        np.empty((MAX_PLAYERS, NUM_ROWS)),
+    )
+
+
+@kernel
+def expect(cells: Any, sums: Any, players: Any, left: Any, model: Any, work: Any, slopes: Any) -> Any:
+    """The expected totals of all players, between turns.
 
     Args:
-        cells, sums: (players, 8) int64, of every player from the one whose turn has ended, in the order of the turns.
-            A cell whose points are not in `sums` yet is counted in `cells`.
+        cells: (players, 8) int64, of every player from the one whose turn has ended, in the order of the turns.
+        sums: the same, float64. A cell whose points are not in `sums` yet is counted in `cells`.
         players: how many.
         left: the most turns that a player still has.
         model: what to look up.
-        work: three float64 arrays (8,), scratch.
-        slopes: (8,), out: what each point more of player 0 in a row adds to the log-odds.
+        work: as from `make_work`.
+        slopes: (8,), out: what each point more of player 0 in a row adds to its expected total.
 
     Returns:
-        Whether the game is over, and the log-odds.
+        Whether the game is over; and the scale by which differences of totals become a share of the win.
     """
-    times, kept, totals = work
+    times, kept, totals, chances, parts = work
     closed, count = _closed(cells, players, model)
     over = count >= model.to_close
     done = over or left <= 0
@@ -205,28 +225,42 @@ def assess(cells: Any, sums: Any, players: Any, left: Any, model: Any, work: Any
     for player in range(players):
         totals[player] = share * _alone(cells[player], closed, model) if share else 0.0
     for row in range(NUM_ROWS):
-        slopes[row] = 0.0
+        slopes[row], chances[row], parts[:players, row] = 0.0, 0.0, 0.0
         if not model.in_play >> row & 1:
             continue
         is_closed = closed >> row & 1
-        chance = 1.0  # of being closed before the end
+        chances[row] = 1.0
         if not is_closed:
             after = times[row] / (late + times[row] if row == POKER else late)
-            chance = 0.0 if done else 1.0 - after
+            chances[row] = 0.0 if done else 1.0 - after
         _set_kept(cells, players, row, is_closed, model, kept)
         for player in range(players):
             everybody = 1.0  # the chance that all the others have a cell, so that it does not count double
             for other in range(players):
                 everybody *= kept[other] if other != player else 1.0
-            slope = model.multipliers[row] * (chance * (2.0 - everybody) + (1.0 - chance) * model.open_rows)
+            slope = model.multipliers[row] * (chances[row] * (2.0 - everybody) + (1.0 - chances[row]) * model.open_rows)
             added = 0.0
             if not is_closed and not done:
                 rest = _most_of_others(cells, players, player, row)
                 added = (1.0 - share) * model.race[row, min(player, 1), cells[player, row], rest, ADDED]
-            totals[player] += slope * (sums[player, row] + added)
+            parts[player, row] = slope * (sums[player, row] + added)
+            totals[player] += parts[player, row]
             if player == 0:
                 slopes[row] = slope
-    scale = ENDED if done else max(ENDED, LOGISTIC * np.sqrt(variance))
+    return over, ENDED if done else max(ENDED, LOGISTIC * np.sqrt(variance))
+
+
+@kernel
+def assess(cells: Any, sums: Any, players: Any, left: Any, model: Any, work: Any, slopes: Any) -> Any:
+    """The log-odds of player 0's share of the win, between turns.
+
+    Arguments are those of `expect`; `slopes` is what each point more adds to the log-odds.
+
+    Returns:
+        Whether the game is over, and the log-odds.
+    """
+    over, scale = expect(cells, sums, players, left, model, work, slopes)
+    totals = work[2]
     best = -np.inf
     for player in range(1, players):
         best = max(best, totals[player])
@@ -236,6 +270,48 @@ def assess(cells: Any, sums: Any, players: Any, left: Any, model: Any, work: Any
     for row in range(NUM_ROWS):
         slopes[row] /= scale
     return over, (totals[0] - best) / scale - np.log(level)
+
+
+@kernel
+def read_sheets(state: Any, seat: Any, max_turns: Any, cells: Any, sums: Any) -> Any:
+    """The sheets from `seat` on in the order of the turns, as `expect` takes them; the most turns that a player has."""
+    players, left = np.int64(state.num_players), np.int64(0)
+    for player in range(players):
+        for row in range(NUM_ROWS):
+            cells[player, row], sums[player, row] = state.cells[seat, row], state.sums[seat, row]
+        left = max(left, np.int64(max_turns) - np.int64(state.turns[seat]) - (seat == state.mover))
+        seat = seat + 1 if seat + 1 < players else np.int64(0)
+    return left
+
+
+@kernel
+def fill(state: Any, filling: Any, throws: Any, writable: Any, points: Any, model: Any, cells: Any, sums: Any) -> Any:
+    """Add a filling's cells to the mover's, and say whether the rest of its turn may lead to it.
+
+    Args:
+        state: one record.
+        filling: (3,) int64, the rows of up to three cells that are written more, -1 for none.
+        throws: throws still to come.
+        writable: the rows that may be written now, a bit for each.
+        points: (8, 5) float64, what the cells are taken to hold.
+        model: the rows in play and the columns.
+        cells, sums: as from `read_sheets` for the mover; whatever was filled before is undone.
+    """
+    for row in range(NUM_ROWS):
+        cells[0, row], sums[0, row] = state.cells[state.mover, row], state.sums[state.mover, row]
+    depth, now, sound = 0, False, True
+    for k in range(len(filling)):
+        row = filling[k]
+        if row >= 0 and sound:
+            sound = cells[0, row] < model.columns and not np.int64(state.closed) >> row & 1
+            sound &= model.in_play >> row & 1 != 0
+            if sound:
+                depth += 1
+                now |= writable >> row & 1 != 0
+                sums[0, row] += points[row, cells[0, row]]
+                cells[0, row] += 1
+    # One cell more than throws are to come only if one is written now.
+    return sound and (depth <= throws or (depth == throws + 1 and now))
 
 
 @entry
@@ -257,37 +333,18 @@ def assess_all(
         throws: throws still to come.
         writable: (B,) int64, the rows that may be written now, a bit for each.
         max_turns: the option.
-        fillings: (F, 3) int64, the rows of up to three cells that are written more, -1 for none.
+        fillings: (F, 3) int64, see `fill`.
         model: what to look up.
-        odds, over: (B, F), out: the results of `assess`.
+        odds, over: (B, F), out: the results of `assess`, for cells that hold nothing yet.
         slopes: (B, F, 8), out.
     """
-    cells, sums = np.empty((MAX_PLAYERS, NUM_ROWS), np.int64), np.empty((MAX_PLAYERS, NUM_ROWS), np.int64)
-    work = np.empty(NUM_ROWS), np.empty(NUM_ROWS), np.empty(NUM_ROWS)
+    cells, sums = np.empty((MAX_PLAYERS, NUM_ROWS), np.int64), np.empty((MAX_PLAYERS, NUM_ROWS))
+    work, nothing = make_work(), np.zeros(model.points.shape)
     for i in range(len(states)):
         state = states[i]
-        players, seat = np.int64(state.num_players), np.int64(state.mover)
-        left = np.int64(max_turns) - np.int64(state.turns[seat]) - 1
-        for player in range(players):
-            for row in range(NUM_ROWS):
-                cells[player, row], sums[player, row] = state.cells[seat, row], state.sums[seat, row]
-            if player:
-                left = max(left, np.int64(max_turns) - np.int64(state.turns[seat]))
-            seat = seat + 1 if seat + 1 < players else np.int64(0)
+        players = np.int64(state.num_players)
+        left = read_sheets(state, np.int64(state.mover), max_turns, cells, sums)
         for number in range(len(fillings)):
-            depth, now, sound = 0, False, True
-            for k in range(3):
-                row = fillings[number, k]
-                if row >= 0:
-                    depth += 1
-                    cells[0, row] += 1
-                    now |= writable[i] >> row & 1 != 0
-                    sound &= cells[0, row] <= model.columns and not np.int64(state.closed) >> row & 1
-                    sound &= model.in_play >> row & 1 != 0
-            # One cell more than throws are to come only if one is written now.
-            if sound and (depth <= throws or (depth == throws + 1 and now)):
+            if fill(state, fillings[number], throws, writable[i], nothing, model, cells, sums):
                 result = assess(cells, sums, players, left, model, work, slopes[i, number])
                 over[i, number], odds[i, number] = result
-            for k in range(3):
-                if fillings[number, k] >= 0:
-                    cells[0, fillings[number, k]] -= 1

@@ -7,124 +7,33 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trialea.agents.poker_figures import search
 from trialea.agents.poker_figures.leaf import assess_all, make_model
-from trialea.agents.poker_figures.search import FILLINGS, NUMBER_OF, Leaves
-from trialea.agents.poker_figures.turn import make_turn
-from trialea.envs.game import Game, States
-from trialea.envs.jit import plain
-from trialea.envs.poker_figures.rules import NUM_REROLLS, NUM_ROWS, NUM_THROWS, PASS, WRITE
-
-CHUNK = 128  # states at a time, so that what they need stays in the processor's cache
+from trialea.agents.poker_figures.player import TurnPlayer
+from trialea.agents.poker_figures.search import FILLINGS
+from trialea.envs.game import Game
 
 
-class ReferenceAgent:
-    """Plays its turn to the best of its estimate of the share of the win that the position after it is worth.
-
-    Within the turn that is exact: all throws to come, and all cells that may be written in them. What the positions
-    between turns are worth is estimated, see `trialea.agents.poker_figures.leaf`. With `sum_throws` it never sets
-    points aside; in a turn that somebody has bound it writes as soon as it may, and else throws all five dice again. Of
-    equal actions it takes the first rethrow, and a rethrow only where it is better than writing.
-    """
+class ReferenceAgent(TurnPlayer):
+    """Plays its turn exactly, see `TurnPlayer`, by the estimate of `trialea.agents.poker_figures.leaf`."""
 
     name = "reference"
     deterministic = True
 
     def __init__(self, game: Game, seed: int = 0) -> None:
-        self._game = game
-        self._turn = make_turn(game.options)
+        super().__init__(game, self._assess)
         self._model = make_model(game)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self._game,)
 
-    def act(self, states: States) -> NDArray[np.int64]:
-        """A legal action (B,) for each of the (B,) states."""
-        actions = np.empty(len(states), np.int64)
-        free = states.bound == 0
-        for to_come in range(NUM_THROWS):
-            index = np.flatnonzero(free & (states.throws == NUM_THROWS - to_come))
-            for low in range(0, len(index), CHUNK):
-                part = index[low : low + CHUNK]
-                actions[part] = self._decide(states[part].view(np.recarray), to_come)
-        bound = np.flatnonzero(~free)
-        if len(bound):
-            actions[bound] = self._decide_bound(states[bound].view(np.recarray))
-        return actions
-
-    def _decide_bound(self, states: States) -> NDArray[np.int64]:
-        """Write, else throw all five dice again, else pass."""
-        masks = self._game.masks(states)
-        row = states.bound.astype(np.int64) - 1
-        may_write = masks[np.arange(len(states)), WRITE + row] != 0
-        otherwise = np.where(states.throws < NUM_THROWS, NUM_REROLLS - 1, PASS)
-        return np.where(may_write, WRITE + row, otherwise)
-
-    def _decide(self, states: States, to_come: int) -> NDArray[np.int64]:
-        """The actions (B,) in states with so many throws to come."""
-        turn, tables, count = self._turn, self._game.tables, len(states)
-        records = plain(states)
-        own, writable, hands = (
-            np.empty((count, NUM_ROWS), np.int64),
-            np.empty(count, np.int64),
-            np.empty(count, np.int64),
-        )
-        search.read(records, tables, own, writable, hands)
-        now = np.zeros((turn.num_results, count), np.bool_)
-        rows = turn.rows[: turn.num_writes]
-        search.mark_results(records, hands, writable, rows, turn.first, turn.taken, now)
-        leaves = self._leaves(records, to_come, own, writable)
-        if to_come == 0:
-            worths, actions, gains = self._last(leaves)
-        else:
-            worths, actions, gains = self._before_last(leaves, hands, now, to_come)
-        written = np.where(now[: turn.num_writes], gains[: turn.num_writes, :count], -np.inf)
-        best = written.argmax(axis=0)
-        better = written[best, np.arange(count)] >= worths
-        return np.where(better, WRITE + rows[best], actions)
-
-    def _leaves(self, records: Any, to_come: int, own: NDArray[np.int64], writable: NDArray[np.int64]) -> Leaves:
-        """What the positions that the rest of the turn may lead to are worth."""
-        turn, shape = self._turn, (len(records), len(FILLINGS))
-        odds, slopes, over = np.zeros(shape), np.zeros((*shape, NUM_ROWS)), np.zeros(shape, np.bool_)
+    def _assess(
+        self,
+        states: Any,
+        throws: int,
+        writable: NDArray[np.int64],
+        odds: NDArray[Any],
+        slopes: NDArray[Any],
+        over: NDArray[Any],
+    ) -> None:
         max_turns = self._game.tables.max_turns
-        assess_all(records, to_come, writable, max_turns, FILLINGS, self._model, odds, slopes, over)
-        rows, points = turn.rows[: turn.num_writes], turn.points[: turn.num_writes]
-        return Leaves(own, odds, slopes, over, NUMBER_OF, rows, points, turn.asks)
-
-    def _last(self, leaves: Leaves) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]:
-        """After the last throw: what passing is worth, the action, and what each result is worth."""
-        count = len(leaves.own)
-        stay, gains = np.empty(count), np.empty((self._turn.num_results, count))
-        search.set_last_gains(np.arange(count), np.full(count, -1), np.zeros(count, np.int64), leaves, stay, gains)
-        return stay, np.full(count, PASS), gains
-
-    def _before_last(
-        self, leaves: Leaves, hands: NDArray[np.int64], now: NDArray[np.bool_], to_come: int
-    ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]:
-        """Before the last throw: what the best rethrow is worth, the action, and what each result is worth."""
-        turn, count = self._turn, len(hands)
-        which, rows, points = np.arange(count), np.full(count, -1), np.zeros(count, np.int64)
-        results = np.empty(0, np.int64)
-        if to_come == 2:  # a line more for each result that may be written now: two throws follow it
-            results, writers = np.nonzero(now)
-            which = np.concatenate([which, writers])
-            rows = np.concatenate([rows, turn.rows[results]])
-            points = np.concatenate([points, turn.points[results]])
-        lines = len(which)
-        stay, gains, again = np.empty(lines), np.empty((turn.num_results, lines)), np.empty(lines)
-        search.set_last_gains(which, rows, points, leaves, stay, gains)
-        values, fresh = np.empty((turn.lattice.num_keeps, lines)), np.empty((len(turn.special), lines))
-        values[turn.lattice.num_partial :] = stay
-        throw = (turn.lattice, turn.first, turn.taken, turn.special, again)
-        search.throw_back(values, gains, fresh, *throw)
-        wanted = np.ones((turn.num_results, lines), np.bool_) if to_come == 2 else now
-        kinds = turn.class_chances, turn.class_first, turn.class_taken
-        search.set_gains(which, rows, points, wanted, leaves, *kinds, gains)
-        if to_come == 2:
-            search.rethrow_back(values, again, turn.lattice)
-            search.throw_back(values, gains, fresh, *throw)
-            gains[results, which[count:]] = again[count:]
-        worths, actions = np.empty(count), np.empty(count, np.int64)
-        search.best_rethrows(values, again, hands, self._game.tables.rerolls, turn.kept, worths, actions)
-        return worths, actions, gains
+        assess_all(states, throws, writable, max_turns, FILLINGS, self._model, odds, slopes, over)
