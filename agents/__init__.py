@@ -54,10 +54,19 @@ def named_agent(name: str, game: Game, seed: int = 0) -> Agent:
         agent: Agent = getattr(import_module(module), kind)(game, seed)
         return agent
     if Path(name).exists():
-        from trialea.agents.model import ModelAgent
-
-        return ModelAgent.load(name, game)
+        return _trained_agent(name, game)
     raise UnknownNameError(
         f"{game.name} has no agent {name!r} for {game.num_players} players, and no model or run lies there; its agents"
         f" for {game.num_players} players are: {', '.join(known)}, or the path of a run folder or a model"
     )
+
+
+def _trained_agent(path: str, game: Game) -> Agent:
+    """The agent in a run folder or model file, of whatever kind it is."""
+    from trialea.agents.model import ModelAgent, kind_of, model_file
+
+    if kind_of(model_file(Path(path))) == "afterstate":
+        from trialea.agents.afterstate import AfterstateAgent
+
+        return AfterstateAgent.load(path, game)
+    return ModelAgent.load(path, game)

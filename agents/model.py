@@ -116,9 +116,8 @@ def draw(scores: torch.Tensor, uniform: NDArray[np.float64]) -> NDArray[np.int64
 def _checked_network(file: Path, game: Game) -> nn.Sequential:
     """The network in a model file that is for `game`."""
     facts, weights = read_model(file)
-    trained_for = facts.get("description")
-    if trained_for is not None and trained_for != game.description():
-        raise ModelFileError(f"{file} is a policy for {_in_words(trained_for)}, not {_in_words(game.description())}")
+    if facts.get("description") is not None:
+        check_description(file, facts["description"], game)
     network = network_from(weights, facts.get("activation", "tanh"))
     shape = _shape(network)
     if shape != (game.observation_size, game.num_actions):
@@ -134,6 +133,12 @@ def _shape(network: nn.Sequential) -> tuple[int, int]:
     """How many numbers a network reads, and how many it gives."""
     layers = [layer for layer in network if isinstance(layer, nn.Linear)]
     return layers[0].in_features, layers[-1].out_features
+
+
+def check_description(file: Path, trained_for: dict[str, Any], game: Game) -> None:
+    """Raise `ModelFileError` where a model was trained for another game than `game`, by their descriptions."""
+    if trained_for != game.description():
+        raise ModelFileError(f"{file} is a policy for {_in_words(trained_for)}, not {_in_words(game.description())}")
 
 
 def _in_words(description: dict[str, Any]) -> str:
@@ -153,6 +158,16 @@ def model_file(path: Path) -> Path:
     if path.is_file():
         return path
     raise ModelFileError(f"no model lies at {path}")
+
+
+def kind_of(file: Path) -> str:
+    """What kind of agent a model file holds: `"policy"`, unless it says otherwise."""
+    try:
+        with zipfile.ZipFile(file) as archive:
+            facts = json.loads(archive.read(FACTS)) if FACTS in archive.namelist() else {}
+        return str(facts.get("kind", "policy"))
+    except Exception as error:
+        raise ModelFileError(f"{file} is not a readable model: {error}") from error
 
 
 def read_model(file: Path) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:

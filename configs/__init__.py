@@ -27,9 +27,19 @@ def load(kind: type[M], path: str | Path, changes: Sequence[str] = (), folder: s
     Raises:
         OptionError: the file is missing or not a mapping, or a key or value does not fit; the message says which.
     """
+    return check(kind, read(path, changes, folder), path)
+
+
+def read(path: str | Path, changes: Sequence[str] = (), folder: str = "") -> dict[str, Any]:
+    """The keys of a configuration, changed but not checked; arguments and errors are those of `load`."""
     content = _read(Path(path), folder)
     for change in changes:
         _apply(content, change)
+    return content
+
+
+def check(kind: type[M], content: dict[str, Any], path: str | Path) -> M:
+    """The keys of the configuration that lies at `path` as the pydantic model that they must fit; see `load`."""
     try:
         return kind.model_validate(content)
     except ValidationError as error:

@@ -25,6 +25,7 @@ class Entry:
             there is none.
         estimate: `"module:class"` of an estimated value function, made as `class(game)`, for luck where the solver does
             not reach, see `trialea.evaluation.luck`; empty if there is none.
+        afterstates: the module of its positions between turns, see `trialea.agents.afterstate`; empty if there is none.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Entry:
     exact: str = ""
     benchmark: str = ""
     estimate: str = ""
+    afterstates: str = ""
 
     def agents_for(self, num_players: int) -> list[str]:
         """The names of the agents for a game of so many players."""
@@ -91,6 +93,7 @@ GAMES: dict[str, Entry] = {
             exact="trialea.agents.poker_figures.exact",
             benchmark="trialea.benchmarks.keeper_lattice:lattice_vs_direct_loop",
             estimate="trialea.agents.poker_figures.value:Estimate",
+            afterstates="trialea.agents.poker_figures.afterstates",
         ),
         Entry(
             name="last_die",

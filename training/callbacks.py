@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from rich.console import Console
@@ -17,10 +17,11 @@ from sb3_contrib import MaskablePPO
 from stable_baselines3.common.callbacks import BaseCallback
 
 from trialea.agents.model import ModelAgent, snapshot
+from trialea.envs.agent import Agent
 from trialea.envs.game import Game
 from trialea.evaluation import evaluate
 from trialea.training.checkpoint import save_checkpoint
-from trialea.training.config import TrainConfig
+from trialea.training.config import RunConfig, TrainConfig
 from trialea.training.past import PastSelves
 from trialea.training.vec_env import GamesVecEnv
 
@@ -39,6 +40,18 @@ class Every:
             return False
         self._passed = passed
         return True
+
+
+def training_bar(unit: str, shown: bool) -> Progress:
+    """A progress bar on standard error, whose tasks have the fields `rate` and `latest`."""
+    return Progress(
+        TextColumn(f"{{task.completed:,.0f}} {unit}"),
+        BarColumn(),
+        TextColumn("{task.fields[rate]:,.0f}/s  {task.fields[latest]}"),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        disable=not shown,
+    )
 
 
 class RunCallback(BaseCallback):
@@ -76,14 +89,7 @@ class RunCallback(BaseCallback):
         self._checkpoints = Every(config.checkpoints, config.frames, start)
         self.stopping = False  # asked to stop
         self.stopped = False  # saved, and about to stop
-        self._bar = Progress(
-            TextColumn("{task.completed:,.0f} frames"),
-            BarColumn(),
-            TextColumn("{task.fields[rate]:,.0f}/s  {task.fields[latest]}"),
-            TimeRemainingColumn(),
-            console=Console(stderr=True),
-            disable=not progress,
-        )
+        self._bar = training_bar("frames", progress)
         self._task = self._bar.add_task("training", total=config.frames, completed=start, rate=0.0, latest="")
         self._start = start
         self._latest = ""
@@ -139,27 +145,46 @@ class RunCallback(BaseCallback):
 
     def measure(self) -> None:
         """Play the current policy against the opponents of the configuration, and write down how it fares."""
-        game = self._config.make_game()
-        agent = ModelAgent(game, snapshot(self.model.policy), name="learner")
-        line: dict[str, Any] = {"frames": self.num_timesteps, "seconds": round(self.seconds, 3)}
-        for opponent in self._config.measure.opponents:
-            result = evaluate(
-                game, [agent, opponent], games=self._config.measure.games, seed=self._config.seed, worst=0
-            )
-            line[f"win_rate/{opponent}"] = result.win_rate[0]
-            if result.regret is not None and "regret" not in line:  # against the first opponent
-                line["regret"] = result.regret[0].per_decision
-                line["optimal_share"] = result.regret[0].optimal_share
-        with (self._folder / "metrics.jsonl").open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
-        for key, value in line.items():
-            if key not in ("frames", "seconds"):
-                self.logger.record(f"measure/{key}", value)
-        self._latest = "  ".join(f"{key} {value:.3g}" for key, value in line.items() if "/" in key or key == "regret")
+        agent = ModelAgent(self._config.make_game(), snapshot(self.model.policy), name="learner")
+        found = measure_agent(agent, self._config)
+        write_measurement(self._folder, {"frames": self.num_timesteps, "seconds": round(self.seconds, 3), **found})
+        for key, value in found.items():
+            self.logger.record(f"measure/{key}", value)
+        self._latest = in_short(found)
+
+
+def measure_agent(agent: Agent, config: RunConfig) -> dict[str, Any]:
+    """How an agent fares against the opponents of a configuration, by the names of `metrics.jsonl`."""
+    found: dict[str, Any] = {}
+    for opponent in config.measure.opponents:
+        players = [agent, opponent]
+        result = evaluate(config.make_game(), players, games=config.measure.games, seed=config.seed, worst=0)
+        found[f"win_rate/{opponent}"] = result.win_rate[0]
+        if result.regret is not None and "regret" not in found:  # against the first opponent
+            found["regret"] = result.regret[0].per_decision
+            found["optimal_share"] = result.regret[0].optimal_share
+    return found
+
+
+def write_measurement(run: Path, line: dict[str, Any]) -> None:
+    """Add a line to a run's measurements."""
+    with (run / "metrics.jsonl").open("a", encoding="utf-8") as file:
+        file.write(json.dumps(line) + "\n")
+
+
+def in_short(found: dict[str, Any]) -> str:
+    """What a progress bar shows of a measurement."""
+    return "  ".join(f"{key} {value:.3g}" for key, value in found.items() if "/" in key or key == "regret")
+
+
+class Stoppable(Protocol):
+    """A run that stops when it next can, once `stopping` is set."""
+
+    stopping: bool
 
 
 @contextmanager
-def stop_on_interrupt(callback: RunCallback) -> Iterator[None]:
+def stop_on_interrupt(callback: Stoppable) -> Iterator[None]:
     """Let the first Ctrl-C ask the run to stop after its rollout and a checkpoint; a second interrupts at once."""
 
     def ask(signum: int, frame: Any) -> None:

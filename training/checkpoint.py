@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import io
+import json
+import platform
 import shutil
 import tempfile
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +19,7 @@ from sb3_contrib import MaskablePPO
 
 from trialea.agents.model import MODEL, ModelFileError, network_from, write_facts
 from trialea.envs.game import Game
+from trialea.evaluation.measure import versions
 from trialea.training.config import TrainConfig
 from trialea.training.past import PastSelves
 from trialea.training.vec_env import GamesVecEnv
@@ -39,15 +44,29 @@ def save_checkpoint(
     target = folder / f"{model.num_timesteps:012d}"
     if target.exists():
         return target
-    folder.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(dir=folder, prefix=".writing-"))
+    with new_checkpoint(target) as temporary:
+        save_model(model, temporary / MODEL, config.make_game(), config.ppo.activation)
+        _save_state(temporary, model, env, past, seconds)
+    return target
+
+
+@contextmanager
+def new_checkpoint(target: Path) -> Iterator[Path]:
+    """A folder to write a checkpoint into, which then appears as `target`, whole."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(dir=target.parent, prefix=".writing-"))
     temporary.chmod(0o755)  # temporary folders are private, a checkpoint is not
-    save_model(model, temporary / MODEL, config.make_game(), config.ppo.activation)
+    yield temporary
+    temporary.rename(target)
+
+
+def _save_state(folder: Path, model: MaskablePPO, env: GamesVecEnv, past: PastSelves, seconds: float) -> None:
+    """Write what a checkpoint holds beside its model."""
     # What the two generators will draw next: torch's samples actions, NumPy's shuffles minibatches.
     _, numpy_words, numpy_place, *_ = np.random.get_state(legacy=True)  # noqa: NPY002
     arrays: dict[str, Any] = {f"games_{name}": value for name, value in env.games.snapshot().items()}
     np.savez(
-        temporary / STATE,
+        folder / STATE,
         frames=model.num_timesteps,
         seconds=seconds,
         updates=model._n_updates,
@@ -57,9 +76,7 @@ def save_checkpoint(
         numpy_place=numpy_place,
         **arrays,
     )
-    torch.save([network.state_dict() for network in past.networks], temporary / PAST)
-    temporary.rename(target)
-    return target
+    torch.save([network.state_dict() for network in past.networks], folder / PAST)
 
 
 def newest_checkpoint(folder: Path) -> Path | None:
@@ -68,10 +85,21 @@ def newest_checkpoint(folder: Path) -> Path | None:
     return found[-1] if found else None
 
 
-def remove_leftovers(folder: Path) -> None:
-    """Delete what a process that died while writing a checkpoint left behind."""
-    for path in folder.glob(".writing-*"):
+def open_folder(run: Path, frames: int) -> None:
+    """Make a run's folder ready to go on after so many frames, from its checkpoint or its beginning.
+
+    What a process that died while writing a checkpoint left behind is deleted; measurements that are made again are
+    dropped: all after the checkpoint, and the first. The versions are noted.
+    """
+    for path in (run / "checkpoints").glob(".writing-*"):
         shutil.rmtree(path, ignore_errors=True)
+    metrics = run / "metrics.jsonl"
+    if metrics.exists():
+        *lines, _unfinished = metrics.read_text(encoding="utf-8").split("\n")
+        kept = [line for line in lines if json.loads(line)["frames"] <= frames > 0]
+        metrics.write_text("".join(line + "\n" for line in kept))
+    noted = json.dumps({**versions(), "machine": platform.machine()}, indent=2)
+    (run / "versions.json").write_text(noted + "\n", encoding="utf-8")
 
 
 def restore(folder: Path, model: MaskablePPO, env: GamesVecEnv, past: PastSelves, config: TrainConfig) -> float:

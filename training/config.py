@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveInt, StrictInt
 
-from trialea.configs import load, shipped
+from trialea.configs import check, read, shipped
 from trialea.envs.errors import OptionError
 from trialea.envs.game import Game
 from trialea.envs.registry import entry_of
@@ -145,17 +145,73 @@ class TrainConfig(_Strict):
         return next((stage for stage in self.stages if frames < stage.until * self.frames), self.stages[-1])
 
 
-def load_config(path: str | Path, changes: Sequence[str] = ()) -> TrainConfig:
+class AfterstateConfig(_Strict):
+    """Everything that decides the training of an afterstate agent, see `trialea.training.afterstate`.
+
+    Attributes:
+        algorithm: says that this is one.
+        game, players, options: what is played; by default for the fewest players.
+        seed: the run's seed: the same seed, machine and versions give the same run.
+        threads: torch's threads.
+        games: of self-play in all.
+        batch: how many of them are played at once, and then learnt from.
+        td_lambda: how far a position looks ahead: 0 to the next one, 1 to the end of the game.
+        epochs: how often each batch's positions are gone through.
+        batch_size: positions in a step of Adam.
+        learning_rate: of Adam.
+        hidden: units of the network's hidden layers.
+        checkpoints: how many are saved over the run.
+        measure: measurements during the run.
+    """
+
+    algorithm: Literal["afterstate"]
+    game: str
+    players: PositiveInt | None = None
+    options: dict[str, Any] = {}
+    seed: int = Field(default=0, ge=0, lt=2**31)
+    threads: PositiveInt = 2
+    games: PositiveInt
+    batch: PositiveInt = 256
+    td_lambda: float = Field(default=0.8, ge=0, le=1)
+    epochs: PositiveInt = 2
+    batch_size: PositiveInt = 1024
+    learning_rate: Ramp = Ramp(start=1e-3, end=1e-5)
+    hidden: tuple[PositiveInt, ...] = Field(default=(64, 32), min_length=1)
+    checkpoints: PositiveInt = 10
+    measure: Measure = Measure()
+
+    def make_game(self) -> Game:
+        """The game to be played.
+
+        Raises:
+            OptionError: the game does not take so many players or these options.
+        """
+        return Game(entry_of(self.game).name, self.players, **self.options)
+
+
+RunConfig = TrainConfig | AfterstateConfig
+"""What decides a run, whatever its algorithm."""
+
+
+def load_config(path: str | Path, changes: Sequence[str] = ()) -> RunConfig:
     """Read a configuration from YAML and change it.
 
     Args:
         path: a file; or the path of one that ships with the package, such as `configs/no_dice.yaml`.
         changes: `key=value` items, with dots into nested keys (`ppo.n_steps=64`) and the value in YAML.
 
+    Returns:
+        The configuration of MaskablePPO, or of the algorithm that the key `algorithm` names.
+
     Raises:
         OptionError: the file is missing or not a mapping, or a key or value does not fit; the message says which.
     """
-    config = load(TrainConfig, path, changes)
+    content = read(path, changes)
+    if "algorithm" in content:
+        learnt = check(AfterstateConfig, content, path)
+        learnt.make_game()
+        return learnt
+    config = check(TrainConfig, content, path)
     for stage in config.stages:
         config.make_game(stage)
     return config

@@ -1,9 +1,9 @@
-"""Train a policy with sb3-contrib's MaskablePPO on the batched engine, as a configuration says."""
+"""Train an agent as a configuration says: here a policy, with sb3-contrib's MaskablePPO on the batched engine."""
 
 from __future__ import annotations
 
-import json
-import platform
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -15,10 +15,10 @@ from trialea.agents.model import ACTIVATIONS, MODEL, snapshot
 from trialea.envs.agent import make_agent
 from trialea.envs.errors import OptionError
 from trialea.envs.learner import LearnerGames
-from trialea.evaluation.measure import versions
+from trialea.training.afterstate import Learner, self_play
 from trialea.training.callbacks import RunCallback, stop_on_interrupt
-from trialea.training.checkpoint import newest_checkpoint, remove_leftovers, restore, save_model
-from trialea.training.config import TrainConfig, load_config
+from trialea.training.checkpoint import newest_checkpoint, open_folder, restore, save_model
+from trialea.training.config import AfterstateConfig, RunConfig, TrainConfig, load_config
 from trialea.training.past import PastSelves
 from trialea.training.vec_env import GamesVecEnv
 
@@ -26,7 +26,7 @@ CONFIG = "config.yaml"
 Parts = tuple[MaskablePPO, GamesVecEnv, PastSelves]
 
 
-def train(config: TrainConfig, folder: str | Path, progress: bool = True) -> bool:
+def train(config: RunConfig, folder: str | Path, progress: bool = True) -> bool:
     """Run a training from its beginning.
 
     Args:
@@ -41,12 +41,12 @@ def train(config: TrainConfig, folder: str | Path, progress: bool = True) -> boo
     if run.exists() and (not run.is_dir() or any(run.iterdir())):
         raise OptionError(f"{run} exists already: choose another folder, delete it, or go on with --resume {run}")
     # What is wrong with a configuration shows here, before there is a folder that would stand in the way.
-    parts = build(config)
+    go_on = _prepare(config)
     for opponent in config.measure.opponents:
         make_agent(opponent, config.make_game())
     run.mkdir(parents=True, exist_ok=True)
     (run / CONFIG).write_text(yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False), encoding="utf-8")
-    return _run(config, run, parts, None, progress)
+    return go_on(run, None, progress)
 
 
 def resume(folder: str | Path, progress: bool = True) -> bool:
@@ -57,7 +57,14 @@ def resume(folder: str | Path, progress: bool = True) -> bool:
     if (run / MODEL).exists():
         raise OptionError(f"the run in {run} is complete: there is nothing to resume")
     config = load_config(run / CONFIG)
-    return _run(config, run, build(config), newest_checkpoint(run / "checkpoints"), progress)
+    return _prepare(config)(run, newest_checkpoint(run / "checkpoints"), progress)
+
+
+def _prepare(config: RunConfig) -> Callable[[Path, Path | None, bool], bool]:
+    """What goes on with a run in a folder from a checkpoint, by the configuration's algorithm."""
+    if isinstance(config, AfterstateConfig):
+        return partial(self_play, config, Learner(config))
+    return partial(_run, config, build(config))
 
 
 def new_run_folder(parent: Path, name: str) -> Path:
@@ -99,19 +106,15 @@ def build(config: TrainConfig) -> Parts:
     return model, env, past
 
 
-def _run(config: TrainConfig, run: Path, parts: Parts, checkpoint: Path | None, progress: bool) -> bool:
+def _run(config: TrainConfig, parts: Parts, run: Path, checkpoint: Path | None, progress: bool) -> bool:
     model, env, past = parts
-    remove_leftovers(run / "checkpoints")
     seconds = 0.0
     if checkpoint is not None:
         seconds = restore(checkpoint, model, env, past, config)
     else:
         past.add(snapshot(model.policy))
     start = model.num_timesteps
-    _forget_after(run / "metrics.jsonl", start)
-    (run / "versions.json").write_text(
-        json.dumps({**versions(), "machine": platform.machine()}, indent=2) + "\n", encoding="utf-8"
-    )
+    open_folder(run, start)
     model.set_logger(configure(str(run / "tensorboard"), ["tensorboard"]))
     callback = RunCallback(config, env, past, run, seconds, start, progress)
     try:
@@ -125,11 +128,3 @@ def _run(config: TrainConfig, run: Path, parts: Parts, checkpoint: Path | None, 
         model.logger.close()
     save_model(model, run / MODEL, config.make_game(), config.ppo.activation)
     return True
-
-
-def _forget_after(metrics: Path, frames: int) -> None:
-    """Drop the measurements that are made again: all after the checkpoint that a run goes on from, and the first."""
-    if metrics.exists():
-        *lines, _unfinished = metrics.read_text(encoding="utf-8").split("\n")
-        kept = [line for line in lines if json.loads(line)["frames"] <= frames > 0]
-        metrics.write_text("".join(line + "\n" for line in kept))

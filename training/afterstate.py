@@ -1,0 +1,204 @@
+"""Train an afterstate agent by TD(λ) in self-play, as a configuration says.
+
+A batch of games is played to the end by the network as it stands, which the dice make explore. Every position between
+turns is then taught the λ-return of its game (Sutton and Barto, Reinforcement Learning, chapter 12): a mixture of what
+the network says of the positions that followed and of the result, as shares of the win for every seat.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from trialea.agents.afterstate import (
+    AfterstateAgent,
+    Afterstates,
+    Player,
+    Values,
+    make_afterstates,
+    make_network,
+    read_network,
+    save_network,
+)
+from trialea.agents.model import MODEL, ModelFileError
+from trialea.envs.game import Game
+from trialea.training.callbacks import (
+    Every,
+    in_short,
+    measure_agent,
+    stop_on_interrupt,
+    training_bar,
+    write_measurement,
+)
+from trialea.training.checkpoint import new_checkpoint, open_folder
+from trialea.training.config import AfterstateConfig
+
+OPTIMIZER = "optimizer.pth"
+STATE = "state.npz"
+
+
+class Played(NamedTuple):
+    """The N positions between turns of B games of n players, in the order in which they were met.
+
+    Attributes:
+        features: (N, D) float32.
+        games: (N,) int64, the game of each.
+        movers: (N,) int64, the player to move next.
+        shares: (B, n) float64, every seat's share of the win in the end.
+        decisions: how many were taken.
+    """
+
+    features: NDArray[np.float32]
+    games: NDArray[np.int64]
+    movers: NDArray[np.int64]
+    shares: NDArray[np.float64]
+    decisions: int
+
+
+def play(game: Game, afterstates: Afterstates, player: Player, seeds: NDArray[np.uint64]) -> Played:
+    """Play games with these seeds (B,) to their end, `player` in all seats."""
+    states = game.start(seeds)
+    turns = np.full(len(states), -1)
+    features, games, movers = [], [], []
+    while len(going := np.flatnonzero(states.over == 0)):
+        taken = states.turns[going].sum(axis=1)
+        fresh = going[taken != turns[going]]
+        turns[going] = taken
+        features.append(afterstates.features(states[fresh].view(np.recarray)))
+        games.append(fresh)
+        movers.append(states.mover[fresh].astype(np.int64))
+        game.step(states, player.act(states[going].view(np.recarray)), going)
+    shares = states.share[:, : game.num_players].astype(np.float64)
+    found = np.concatenate(features), np.concatenate(games), np.concatenate(movers)
+    return Played(*found, shares / shares.sum(axis=1, keepdims=True), int(states.decisions.sum()))
+
+
+def lambda_returns(played: Played, values: NDArray[np.float64], td_lambda: float) -> NDArray[np.float64]:
+    """What each position is to be taught, (N, n), in seat order from the player to move next.
+
+    Args:
+        played: the positions.
+        values: (N, n), what the network says of them, in the same order.
+        td_lambda: from 0 to 1.
+    """
+    players = played.shares.shape[1]
+    seats = (played.movers[:, None] + np.arange(players)) % players
+    rows = np.arange(len(values))[:, None]
+    by_seat, returns = np.empty_like(values), np.empty_like(values)
+    by_seat[rows, seats] = values
+    ahead = played.shares.copy()  # the λ-return of what follows in each game, by seat
+    order = np.argsort(played.games, kind="stable")
+    places = np.arange(len(order)) - np.searchsorted(played.games[order], played.games[order])
+    for place in range(places.max(), -1, -1):
+        here = order[places == place]
+        games = played.games[here]
+        returns[here] = ahead[games]
+        ahead[games] = (1 - td_lambda) * by_seat[here] + td_lambda * ahead[games]
+    taught: NDArray[np.float64] = np.take_along_axis(returns, seats, axis=1)
+    return taught
+
+
+class Learner:
+    """A network that learns from playing against itself.
+
+    Attributes:
+        network: the network.
+        games, frames: games played and decisions taken so far.
+        stopping: set to stop the run after its batch.
+    """
+
+    def __init__(self, config: AfterstateConfig) -> None:
+        torch.set_num_threads(config.threads)
+        torch.manual_seed(config.seed)
+        self._config = config
+        self._game = config.make_game()
+        self._afterstates = make_afterstates(self._game)
+        self.network = make_network(self._game, config.hidden)
+        self._optimizer = torch.optim.Adam(self.network.parameters())
+        self._player = self._afterstates.player(Values(self.network))
+        self.games = self.frames = 0
+        self.stopping = False
+
+    def learn(self) -> None:
+        """Play a batch of games and learn from it."""
+        config = self._config
+        rng = np.random.default_rng([config.seed, self.games])
+        count = min(config.batch, config.games - self.games)
+        seeds = rng.integers(2**63, size=count, dtype=np.uint64)
+        played = play(self._game, self._afterstates, self._player, seeds)
+        values = Values(self.network).shares(played.features)
+        taught = lambda_returns(played, values, config.td_lambda)
+        features, targets = torch.from_numpy(played.features), torch.from_numpy(taught.astype(np.float32))
+        for group in self._optimizer.param_groups:
+            group["lr"] = config.learning_rate.at(self.games / config.games)
+        for _ in range(config.epochs):
+            for part in torch.from_numpy(rng.permutation(len(features))).split(config.batch_size):
+                loss = torch.nn.functional.cross_entropy(self.network(features[part]), targets[part])
+                self._optimizer.zero_grad()
+                loss.backward()
+                self._optimizer.step()
+        self.games += count
+        self.frames += played.decisions
+
+    def agent(self) -> AfterstateAgent:
+        """The agent that the network as it stands makes."""
+        return AfterstateAgent(self._game, self.network, "learner")
+
+    def save(self, target: Path, seconds: float) -> None:
+        """Save a run that stands between two batches, with the seconds it has taken."""
+        if target.exists():
+            return
+        with new_checkpoint(target) as folder:
+            save_network(self.network, folder / MODEL, self._game)
+            torch.save(self._optimizer.state_dict(), folder / OPTIMIZER)
+            np.savez(folder / STATE, games=self.games, frames=self.frames, seconds=seconds)
+
+    def restore(self, folder: Path) -> float:
+        """Put the run back where `save` found it; returns the seconds it had taken. No code is read."""
+        self.network.load_state_dict(read_network(folder / MODEL, self._game).state_dict())
+        try:
+            self._optimizer.load_state_dict(torch.load(folder / OPTIMIZER, weights_only=True))
+            with np.load(folder / STATE, allow_pickle=False) as stored:
+                self.games, self.frames, seconds = int(stored["games"]), int(stored["frames"]), stored["seconds"]
+        except Exception as error:
+            raise ModelFileError(f"the checkpoint {folder} cannot be read: {error}") from error
+        return float(seconds)
+
+
+def self_play(config: AfterstateConfig, learner: Learner, run: Path, checkpoint: Path | None, progress: bool) -> bool:
+    """Go on with a run from a checkpoint, or from its beginning, to its end; False if it was stopped before."""
+    began = time.perf_counter() - (learner.restore(checkpoint) if checkpoint else 0.0)
+    entered, start = time.perf_counter(), learner.games
+    open_folder(run, learner.frames)
+    measurements = Every(config.measure.times, config.games, start)
+    checkpoints = Every(config.checkpoints, config.games, start)
+    latest = ""
+    with training_bar("games", progress) as bar, stop_on_interrupt(learner):
+        task = bar.add_task("training", total=config.games, completed=start, rate=0.0, latest="")
+        while learner.games < config.games:
+            if measurements.due(learner.games) or not learner.games:
+                latest = _measure(learner, config, run, began)
+            stop = learner.stopping  # may be set at any moment
+            if checkpoints.due(learner.games) or stop:
+                learner.save(run / "checkpoints" / f"{learner.frames:012d}", time.perf_counter() - began)
+            if stop:
+                return False
+            learner.learn()
+            rate = (learner.games - start) / (time.perf_counter() - entered)
+            bar.update(task, completed=learner.games, rate=rate, latest=latest)
+    _measure(learner, config, run, began)
+    save_network(learner.network, run / MODEL, config.make_game())
+    return True
+
+
+def _measure(learner: Learner, config: AfterstateConfig, run: Path, began: float) -> str:
+    """Write down how the network as it stands fares; returns that in short."""
+    found = measure_agent(learner.agent(), config)
+    seconds = round(time.perf_counter() - began, 3)
+    write_measurement(run, {"frames": learner.frames, "games": learner.games, "seconds": seconds, **found})
+    return in_short(found)
