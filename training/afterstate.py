@@ -26,6 +26,7 @@ from trialea.agents.afterstate import (
     save_network,
 )
 from trialea.agents.model import MODEL, ModelFileError
+from trialea.envs.agent import make_agent
 from trialea.envs.game import Game
 from trialea.training.callbacks import (
     Every,
@@ -121,6 +122,7 @@ class Learner:
         self.network = make_network(self._game, config.hidden)
         self._optimizer = torch.optim.Adam(self.network.parameters())
         self._player = self._afterstates.player(Values(self.network))
+        self._teacher = make_agent(config.teacher, self._game) if config.teacher else None
         self.games = self.frames = 0
         self.stopping = False
 
@@ -130,7 +132,8 @@ class Learner:
         rng = np.random.default_rng([config.seed, self.games])
         count = min(config.batch, config.games - self.games)
         seeds = rng.integers(2**63, size=count, dtype=np.uint64)
-        played = play(self._game, self._afterstates, self._player, seeds)
+        player = self._teacher if self._teacher and self.games < config.taught else self._player
+        played = play(self._game, self._afterstates, player, seeds)
         values = Values(self.network).shares(played.features)
         taught = lambda_returns(played, values, config.td_lambda)
         features, targets = torch.from_numpy(played.features), torch.from_numpy(taught.astype(np.float32))
