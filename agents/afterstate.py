@@ -107,6 +107,13 @@ class Player(Protocol):
         """A legal action (B,) for each of the (B,) states."""
         ...
 
+    def decide(self, states: States) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The same, and (B,) the mover's expected share of the win before the first throw of its turn.
+
+        The latter is needed where the first throw of a turn lies, and may be NaN elsewhere.
+        """
+        ...
+
 
 class Afterstates(Protocol):
     """What a game must say of its positions between turns; made as `Afterstates(game)`.

@@ -77,6 +77,7 @@ GAMES: dict[str, Entry] = {
             most_players={"solver": 5},
             exact="trialea.agents.no_dice.exact",
             benchmark="trialea.benchmarks.run:solver_vs_numpy",
+            afterstates="trialea.agents.no_dice.afterstates",
         ),
         Entry(
             name="poker_figures",

@@ -1,8 +1,14 @@
 """Train an afterstate agent by TD(λ) in self-play, as a configuration says.
 
 A batch of games is played to the end by the network as it stands, which the dice make explore. Every position between
-turns is then taught the λ-return of its game (Sutton and Barto, Reinforcement Learning, chapter 12): a mixture of what
-the network says of the positions that followed and of the result, as shares of the win for every seat.
+turns is then taught the λ-return of its game (Sutton and Barto, Reinforcement Learning, chapter 12), every seat's share
+of the win, in which the luck of the dice is left out. With V the network's value of a position and T the value that it
+has if the turn that follows is played for V, which the turn's solution gives without a throw,
+
+    return of position t = V_t + sum over k >= t of λ^(k - t) (T_k - V_k).
+
+Where T is exact, that has the expectation that the usual λ-return has, which takes V of the position that the dice led
+to, and at the end the result, in the place of T; but the dice no longer blur it. With λ = 0 it is value iteration.
 """
 
 from __future__ import annotations
@@ -26,7 +32,6 @@ from trialea.agents.afterstate import (
     save_network,
 )
 from trialea.agents.model import MODEL, ModelFileError
-from trialea.envs.agent import make_agent
 from trialea.envs.game import Game
 from trialea.training.callbacks import (
     Every,
@@ -39,44 +44,44 @@ from trialea.training.callbacks import (
 from trialea.training.checkpoint import new_checkpoint, open_folder
 from trialea.training.config import AfterstateConfig
 
+TINY = 1e-9  # the share of all others is taken for no smaller, to divide by it
 OPTIMIZER = "optimizer.pth"
 STATE = "state.npz"
 
 
 class Played(NamedTuple):
-    """The N positions between turns of B games of n players, in the order in which they were met.
+    """The N positions between turns of some games, in the order in which they were met.
 
     Attributes:
         features: (N, D) float32.
         games: (N,) int64, the game of each.
         movers: (N,) int64, the player to move next.
-        shares: (B, n) float64, every seat's share of the win in the end.
+        worths: (N,) float64, its share of the win as it expects it before its first throw.
         decisions: how many were taken.
     """
 
     features: NDArray[np.float32]
     games: NDArray[np.int64]
     movers: NDArray[np.int64]
-    shares: NDArray[np.float64]
+    worths: NDArray[np.float64]
     decisions: int
 
 
 def play(game: Game, afterstates: Afterstates, player: Player, seeds: NDArray[np.uint64]) -> Played:
     """Play games with these seeds (B,) to their end, `player` in all seats."""
     states = game.start(seeds)
-    turns = np.full(len(states), -1)
-    features, games, movers = [], [], []
+    features, games, movers, worths = [], [], [], []
     while len(going := np.flatnonzero(states.over == 0)):
-        taken = states.turns[going].sum(axis=1)
-        fresh = going[taken != turns[going]]
-        turns[going] = taken
-        features.append(afterstates.features(states[fresh].view(np.recarray)))
-        games.append(fresh)
-        movers.append(states.mover[fresh].astype(np.int64))
-        game.step(states, player.act(states[going].view(np.recarray)), going)
-    shares = states.share[:, : game.num_players].astype(np.float64)
-    found = np.concatenate(features), np.concatenate(games), np.concatenate(movers)
-    return Played(*found, shares / shares.sum(axis=1, keepdims=True), int(states.decisions.sum()))
+        actions, worth = player.decide(states[going].view(np.recarray))
+        begun = np.flatnonzero(~np.isnan(worth))
+        fresh = states[going[begun]].view(np.recarray)
+        features.append(afterstates.features(fresh))
+        games.append(going[begun])
+        movers.append(game.movers(fresh))
+        worths.append(worth[begun])
+        game.step(states, actions, going)
+    found = (np.concatenate(parts) for parts in (features, games, movers, worths))
+    return Played(*found, int(states.decisions.sum()))
 
 
 def lambda_returns(played: Played, values: NDArray[np.float64], td_lambda: float) -> NDArray[np.float64]:
@@ -87,20 +92,25 @@ def lambda_returns(played: Played, values: NDArray[np.float64], td_lambda: float
         values: (N, n), what the network says of them, in the same order.
         td_lambda: from 0 to 1.
     """
-    players = played.shares.shape[1]
+    count, players = values.shape
     seats = (played.movers[:, None] + np.arange(players)) % players
-    rows = np.arange(len(values))[:, None]
-    by_seat, returns = np.empty_like(values), np.empty_like(values)
-    by_seat[rows, seats] = values
-    ahead = played.shares.copy()  # the λ-return of what follows in each game, by seat
+    expected = values.copy()
+    expected[:, 0] = played.worths
+    # What the mover's turn makes of the others' shares is not known but for their sum.
+    others = values[:, 1:]
+    expected[:, 1:] = others * ((1.0 - played.worths) / np.maximum(others.sum(axis=1), TINY))[:, None]
+    errors = np.empty_like(values)
+    np.put_along_axis(errors, seats, expected - values, axis=1)  # by seat
+    ahead = np.zeros((played.games.max() + 1, players))  # of each game: the sum from the next position on
+    sums = np.empty_like(values)
     order = np.argsort(played.games, kind="stable")
-    places = np.arange(len(order)) - np.searchsorted(played.games[order], played.games[order])
+    places = np.arange(count) - np.searchsorted(played.games[order], played.games[order])
     for place in range(places.max(), -1, -1):
         here = order[places == place]
         games = played.games[here]
-        returns[here] = ahead[games]
-        ahead[games] = (1 - td_lambda) * by_seat[here] + td_lambda * ahead[games]
-    taught: NDArray[np.float64] = np.take_along_axis(returns, seats, axis=1)
+        sums[here] = ahead[games] = errors[here] + td_lambda * ahead[games]
+    returns = np.clip(values + np.take_along_axis(sums, seats, axis=1), 0.0, 1.0)
+    taught: NDArray[np.float64] = returns / returns.sum(axis=1, keepdims=True)
     return taught
 
 
@@ -122,7 +132,6 @@ class Learner:
         self.network = make_network(self._game, config.hidden)
         self._optimizer = torch.optim.Adam(self.network.parameters())
         self._player = self._afterstates.player(Values(self.network))
-        self._teacher = make_agent(config.teacher, self._game) if config.teacher else None
         self.games = self.frames = 0
         self.stopping = False
 
@@ -132,8 +141,7 @@ class Learner:
         rng = np.random.default_rng([config.seed, self.games])
         count = min(config.batch, config.games - self.games)
         seeds = rng.integers(2**63, size=count, dtype=np.uint64)
-        player = self._teacher if self._teacher and self.games < config.taught else self._player
-        played = play(self._game, self._afterstates, player, seeds)
+        played = play(self._game, self._afterstates, self._player, seeds)
         values = Values(self.network).shares(played.features)
         taught = lambda_returns(played, values, config.td_lambda)
         features, targets = torch.from_numpy(played.features), torch.from_numpy(taught.astype(np.float32))

@@ -153,9 +153,7 @@ class AfterstateConfig(_Strict):
         game, players, options: what is played; by default for the fewest players.
         seed: the run's seed: the same seed, machine and versions give the same run.
         threads: torch's threads.
-        games: to be learnt from, in all.
-        teacher: who plays the first of them, a registered name; nobody by default.
-        taught: how many those are. The others are self-play.
+        games: of self-play in all.
         batch: how many of them are played at once, and then learnt from.
         td_lambda: how far a position looks ahead: 0 to the next one, 1 to the end of the game.
         epochs: how often each batch's positions are gone through.
@@ -173,8 +171,6 @@ class AfterstateConfig(_Strict):
     seed: int = Field(default=0, ge=0, lt=2**31)
     threads: PositiveInt = 2
     games: PositiveInt
-    teacher: str | None = None
-    taught: int = Field(default=0, ge=0)
     batch: PositiveInt = 256
     td_lambda: float = Field(default=0.8, ge=0, le=1)
     epochs: PositiveInt = 2
@@ -183,11 +179,6 @@ class AfterstateConfig(_Strict):
     hidden: tuple[PositiveInt, ...] = Field(default=(64, 32), min_length=1)
     checkpoints: PositiveInt = 10
     measure: Measure = Measure()
-
-    def model_post_init(self, context: Any) -> None:
-        """Check what concerns several keys at once."""
-        if bool(self.taught) != (self.teacher is not None):
-            raise ValueError("name a teacher and how many games are taught, or neither")
 
     def make_game(self) -> Game:
         """The game to be played.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,8 @@ from trialea.envs.poker_figures.rules import NUM_REROLLS, NUM_ROWS, NUM_THROWS, 
 
 CHUNK = 128  # states at a time, so that what they need stays in the processor's cache
 
+TINY = 1e-9  # no chance to lose is taken for smaller, to divide by it
+
 Leaf = Callable[[Any, int, NDArray[np.int64], NDArray[Any], NDArray[Any], NDArray[Any]], None]
 """An estimate of the positions that the rest of a turn may lead to, as log-odds that are linear in the points written.
 
@@ -24,6 +26,21 @@ Leaf = Callable[[Any, int, NDArray[np.int64], NDArray[Any], NDArray[Any], NDArra
 each may write now, a bit for each (B,), it fills what `trialea.agents.poker_figures.search.Leaves` says of the last
 three, wherever the rest of the turn may lead.
 """
+
+
+class _Decided(NamedTuple):
+    """What is known of (B,) states.
+
+    Attributes:
+        worths, actions: the best that can be done without writing, and what that is worth.
+        gains: (R, B or more), what each result is worth, where it may be written now.
+        begun: see `TurnPlayer.decide`.
+    """
+
+    worths: NDArray[np.float64]
+    actions: NDArray[np.int64]
+    gains: NDArray[np.float64]
+    begun: NDArray[np.float64]
 
 
 class TurnPlayer:
@@ -45,17 +62,26 @@ class TurnPlayer:
 
     def act(self, states: States) -> NDArray[np.int64]:
         """A legal action (B,) for each of the (B,) states."""
-        actions = np.empty(len(states), np.int64)
+        return self.decide(states)[0]
+
+    def decide(self, states: States) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """A legal action for each of the (B,) states, and what the turns that begin in them are worth.
+
+        That is the mover's expected share of the win before the first throw, and NaN where another throw lies. It is
+        exact but for what is written at the first throw: how much the two throws after it add is taken to be what they
+        add where nothing is written.
+        """
+        actions, worths = np.empty(len(states), np.int64), np.full(len(states), np.nan)
         free = states.bound == 0
         for to_come in range(NUM_THROWS):
             index = np.flatnonzero(free & (states.throws == NUM_THROWS - to_come))
             for low in range(0, len(index), CHUNK):
                 part = index[low : low + CHUNK]
-                actions[part] = self._decide(states[part].view(np.recarray), to_come)
+                actions[part], worths[part] = self._decide(states[part].view(np.recarray), to_come)
         bound = np.flatnonzero(~free)
         if len(bound):
             actions[bound] = self._decide_bound(states[bound].view(np.recarray))
-        return actions
+        return actions, worths
 
     def _decide_bound(self, states: States) -> NDArray[np.int64]:
         """Write, else throw all five dice again, else pass."""
@@ -65,8 +91,8 @@ class TurnPlayer:
         otherwise = np.where(states.throws < NUM_THROWS, NUM_REROLLS - 1, PASS)
         return np.where(may_write, WRITE + row, otherwise)
 
-    def _decide(self, states: States, to_come: int) -> NDArray[np.int64]:
-        """The actions (B,) in states with so many throws to come."""
+    def _decide(self, states: States, to_come: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """What `decide` gives, in states with so many throws to come."""
         turn, tables, count = self._turn, self._game.tables, len(states)
         records = plain(states)
         own, writable, hands = (
@@ -80,13 +106,13 @@ class TurnPlayer:
         search.mark_results(records, hands, writable, rows, turn.first, turn.taken, now)
         leaves = self._leaves(records, to_come, own, writable)
         if to_come == 0:
-            worths, actions, gains = self._last(leaves)
+            worths, actions, gains, begun = self._last(leaves)
         else:
-            worths, actions, gains = self._before_last(leaves, hands, now, to_come)
+            worths, actions, gains, begun = self._before_last(leaves, hands, now, to_come)
         written = np.where(now[: turn.num_writes], gains[: turn.num_writes, :count], -np.inf)
         best = written.argmax(axis=0)
         better = written[best, np.arange(count)] >= worths
-        return np.where(better, WRITE + rows[best], actions)
+        return np.where(better, WRITE + rows[best], actions), begun
 
     def _leaves(self, records: Any, to_come: int, own: NDArray[np.int64], writable: NDArray[np.int64]) -> Leaves:
         """What the positions that the rest of the turn may lead to are worth."""
@@ -96,17 +122,15 @@ class TurnPlayer:
         rows, points = turn.rows[: turn.num_writes], turn.points[: turn.num_writes]
         return Leaves(own, odds, slopes, over, NUMBER_OF, rows, points, turn.asks)
 
-    def _last(self, leaves: Leaves) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]:
-        """After the last throw: what passing is worth, the action, and what each result is worth."""
+    def _last(self, leaves: Leaves) -> _Decided:
+        """After the last throw: passing, and what each result is worth."""
         count = len(leaves.own)
         stay, gains = np.empty(count), np.empty((self._turn.num_results, count))
         search.set_last_gains(np.arange(count), np.full(count, -1), np.zeros(count, np.int64), leaves, stay, gains)
-        return stay, np.full(count, PASS), gains
+        return _Decided(stay, np.full(count, PASS), gains, np.full(count, np.nan))
 
-    def _before_last(
-        self, leaves: Leaves, hands: NDArray[np.int64], now: NDArray[np.bool_], to_come: int
-    ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]:
-        """Before the last throw: what the best rethrow is worth, the action, and what each result is worth."""
+    def _before_last(self, leaves: Leaves, hands: NDArray[np.int64], now: NDArray[np.bool_], to_come: int) -> _Decided:
+        """Before the last throw: the best rethrow, and what each result is worth."""
         turn, count = self._turn, len(hands)
         which, rows, points = np.arange(count), np.full(count, -1), np.zeros(count, np.int64)
         results = np.empty(0, np.int64)
@@ -125,10 +149,19 @@ class TurnPlayer:
         wanted = np.ones((turn.num_results, lines), np.bool_) if to_come == 2 else now
         kinds = turn.class_chances, turn.class_first, turn.class_taken
         search.set_gains(which, rows, points, wanted, leaves, *kinds, gains)
+        once = again.copy()
         if to_come == 2:
             search.rethrow_back(values, again, turn.lattice)
             search.throw_back(values, gains, fresh, *throw)
             gains[results, which[count:]] = again[count:]
         worths, actions = np.empty(count), np.empty(count, np.int64)
         search.best_rethrows(values, again, hands, self._game.tables.rerolls, turn.kept, worths, actions)
-        return worths, actions, gains
+        begun = np.full(count, np.nan)
+        if to_come == 2:
+            lost = np.maximum(1.0 - again, TINY) / np.maximum(1.0 - once, TINY)  # the chance that is left to lose
+            more = 1.0 - (1.0 - gains) * lost
+            more[results, which[count:]] = again[count:]
+            search.rethrow_back(values, again, turn.lattice)
+            search.throw_back(values, more, fresh, *throw)
+            begun = again[:count]
+        return _Decided(worths, actions, gains, begun)

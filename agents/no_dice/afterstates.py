@@ -1,0 +1,125 @@
+"""Positions between turns of No Dice as numbers for a network, and turns played by what it makes of them.
+
+See `trialea.agents.afterstate`. A position is the total of each player, from the player to move next on. For each of
+them a network reads whether it is in, and its total as weights of up to 41 points between 0 and the target, all 0 but
+those of the points on its two sides: what is linear in these is any function of the total. The game's own estimate is
+that who is out does not win.
+
+A turn leads to no more positions than it can score points, so all of them are valued, and the turn is solved for that.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trialea.agents.afterstate import Values
+from trialea.agents.no_dice.play import look_up, play
+from trialea.agents.no_dice.turn import LANES, NUM_SCORES, make_turn
+from trialea.envs.game import Game, States
+from trialea.envs.jit import entry, plain
+
+OUT = -10.0  # the logit of who is out
+MOST_POINTS = 41
+
+
+@entry
+def fill_policies(payoffs: Any, turn: Any, policies: Any, worths: Any) -> None:
+    """What is done with each throw, the choices (N, throws, K) of N turns for `payoffs` (N, NUM_SCORES).
+
+    And what the turns are worth (N,).
+    """
+    count, throws, kinds = policies.shape
+    payoff, rows = np.empty((NUM_SCORES, LANES)), np.empty((throws + 1, turn.lattice.num_patterns, LANES))
+    choices = np.empty((throws, kinds, LANES), np.uint8)
+    for low in range(0, count, LANES):
+        for lane in range(LANES):
+            payoff[:, lane] = payoffs[min(low + lane, count - 1)]
+        play(payoff, turn, rows, choices)
+        for lane in range(min(LANES, count - low)):
+            policies[low + lane] = choices[:, :, lane]
+            worths[low + lane] = rows[throws, -1, lane]
+
+
+class Afterstates:
+    """The positions between turns of a game, see `trialea.agents.afterstate.Afterstates`."""
+
+    def __init__(self, game: Game) -> None:
+        self._game = game
+        self._points = np.linspace(0.0, game.options.target, min(MOST_POINTS, game.options.target + 1))
+        self.num_features = game.num_players * (2 + len(self._points))
+
+    def features(self, states: States) -> NDArray[np.float32]:
+        """The positions in which the turns of (B,) states began, as numbers (B, D)."""
+        return self.describe(self.totals(states))
+
+    def totals(self, states: States) -> NDArray[np.int64]:
+        """The totals (B, n) from the player to move on; the target for players who are out."""
+        players = self._game.num_players
+        seats = (self._game.movers(states)[:, None] + np.arange(players)) % players
+        totals = np.where(states.finished[:, :players] != 0, self._game.options.target, states.scores[:, :players])
+        turned: NDArray[np.int64] = np.take_along_axis(totals, seats, axis=1).astype(np.int64)
+        return turned
+
+    def describe(self, totals: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Positions of these `totals` (B, n) as numbers (B, D)."""
+        is_in = totals < self._game.options.target
+        near = 1.0 - abs(totals[:, :, None] - self._points) / self._points[1]
+        parts = [
+            np.where(is_in, 0.0, OUT),
+            is_in,
+            np.maximum(near, 0.0).reshape(len(totals), totals.shape[1] * len(self._points)),
+        ]
+        return np.concatenate(parts, axis=1).astype(np.float32)
+
+    def payoffs(self, totals: NDArray[np.int64], values: Values) -> NDArray[np.float64]:
+        """What each score of a turn is worth to the mover, (B, NUM_SCORES), at these totals (B, n)."""
+        count, players = totals.shape
+        after = np.repeat(totals[:, None], NUM_SCORES, axis=1)
+        after[:, :, 0] += np.arange(NUM_SCORES)
+        after = after.reshape(-1, players)
+        still = np.flatnonzero(after[:, 0] < self._game.options.target)
+        after = after[still]
+        following = 1 + np.argmax(after[:, 1:] < self._game.options.target, axis=1)  # who moves next
+        places = (following[:, None] + np.arange(players)) % players
+        shares = values.shares(self.describe(np.take_along_axis(after, places, axis=1)))
+        found = np.zeros(count * NUM_SCORES)  # who is out has lost
+        found[still] = shares[np.arange(len(still)), players - following]
+        return found.reshape(count, NUM_SCORES)
+
+    def player(self, values: Values) -> TurnPlayer:
+        """Whoever plays its turns to the best of these values."""
+        return TurnPlayer(self._game, self, values)
+
+
+class TurnPlayer:
+    """Plays turns to the best of a network's values of the positions after them, exactly.
+
+    For ties see `trialea.agents.no_dice.play`.
+    """
+
+    def __init__(self, game: Game, afterstates: Afterstates, values: Values) -> None:
+        self._game = game
+        self._afterstates = afterstates
+        self._values = values
+        self._turn = make_turn(game.options.intermediates)
+
+    def act(self, states: States) -> NDArray[np.int64]:
+        """A legal action (B,) for each of the (B,) states."""
+        return self.decide(states)[0]
+
+    def decide(self, states: States) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """A legal action for each of the (B,) states, and the mover's share of the win before its turn's first throw.
+
+        The latter is exact, and NaN where another throw lies.
+        """
+        turn, throws = self._turn, self._game.options.throws
+        totals, which = np.unique(self._afterstates.totals(states), axis=0, return_inverse=True)
+        which = which.reshape(-1)
+        policies, worths = np.empty((len(totals), throws, len(turn.full)), np.uint8), np.empty(len(totals))
+        fill_policies(self._afterstates.payoffs(totals, self._values), turn, policies, worths)
+        actions = np.empty(len(states), np.int64)
+        look_up(plain(states), policies, which, turn, throws, actions)
+        return actions, np.where(states.throws == 1, worths[which], np.nan)
