@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trialea.agents.model import FACTS, MODEL, ModelFileError, check_description, model_file
+from trialea.envs.agent import ValuesActions
 from trialea.envs.errors import OptionError, TrialeaError, missing_extra
 from trialea.envs.game import Game, States
 from trialea.envs.registry import GAMES, entry_of
@@ -180,6 +181,16 @@ class AfterstateAgent:
     def act(self, states: States) -> NDArray[np.int64]:
         """A legal action (B,) for each of the (B,) states."""
         return self._player.act(states)
+
+    def action_values(self, states: States) -> NDArray[np.float64]:
+        """The mover's expected share of the win after each action, (B, A), playing on like this; NaN where illegal.
+
+        Raises:
+            OptionError: single actions are not valued in this game.
+        """
+        if not isinstance(self._player, ValuesActions):
+            raise OptionError(f"afterstate agents do not value single actions of {self._game.name}")
+        return self._player.action_values(states)
 
 
 def make_network(game: Game, hidden: Sequence[int]) -> Network:

@@ -38,6 +38,15 @@ class HasProbabilities(Protocol):
         ...
 
 
+@runtime_checkable
+class ValuesActions(Protocol):
+    """An agent that can say what each action is worth, which lets it judge the decisions of others."""
+
+    def action_values(self, states: States) -> NDArray[np.float64]:
+        """The mover's share of the win after each action (B, A) in each of the (B,) `states`; NaN where illegal."""
+        ...
+
+
 def is_deterministic(agent: Agent) -> bool:
     """Whether `agent` always does the same in the same position, which it says by an attribute `deterministic`.
 

@@ -106,8 +106,7 @@ class RunCallback(BaseCallback):
     def _on_rollout_start(self) -> None:
         done = self.num_timesteps / self._config.frames
         stage = self._config.stage_at(self.num_timesteps)
-        self._env.horizon = stage.horizon
-        self._env.games.set_reward(stage.reward)
+        self._env.aim(stage.reward, stage.horizon)
         self._set_game(self._config.make_game(stage))
         self.model.ent_coef = self._config.ppo.entropy.at(done)
         self.logger.record("train/entropy_coefficient", self.model.ent_coef)

@@ -34,15 +34,16 @@ class Stage(_Strict):
 
     Attributes:
         until: the share of the run's frames at which it ends.
-        reward: what the learner is paid, see `trialea.envs.game.Reward`.
-        horizon: `"game"`, or `"turn"` to count nothing that comes after the learner's turn.
+        reward: what the learner is paid, see `trialea.envs.game.Reward`; or `"regret"`: for each decision what it costs
+            by the judge's values, which is free of luck.
+        horizon: `"game"`; or `"turn"` or `"decision"` to count nothing that comes after the learner's turn or decision.
         options: options of the game that are otherwise in this part; all games begin anew where they change. What the
             policy sees and can do must be of the same size under them.
     """
 
     until: float = Field(gt=0, le=1)
-    reward: Literal["win", "score"]
-    horizon: Literal["game", "turn"]
+    reward: Literal["win", "score", "regret"]
+    horizon: Literal["game", "turn", "decision"]
     options: dict[str, Any] = {}
 
 
@@ -86,6 +87,7 @@ class TrainConfig(_Strict):
         frames: decisions of the learner, over all environments.
         seat: the learner's seat: a number, `"random"` or `"rotate"`.
         opponents: the share of each kind of opponent: a registered name, or `"past"` for the learner's past selves.
+        judge: by whose values of actions the reward `regret` is reckoned: the name or path of an agent that has some.
         past_selves: how many snapshots of the learner are kept as opponents, the newest ones.
         snapshots: how many are taken over the run.
         stages: the run's parts, in order; the last must end at 1.
@@ -102,6 +104,7 @@ class TrainConfig(_Strict):
     frames: PositiveInt
     seat: StrictInt | Literal["random", "rotate"] = "rotate"
     opponents: dict[str, NonNegativeFloat] = {"past": 1.0}
+    judge: str = "solver"
     past_selves: PositiveInt = 8
     snapshots: PositiveInt = 20
     stages: tuple[Stage, ...] = (Stage(until=1.0, reward="win", horizon="game"),)
@@ -114,6 +117,8 @@ class TrainConfig(_Strict):
         ends = [stage.until for stage in self.stages]
         if not ends or ends != sorted(set(ends)) or ends[-1] != 1.0:
             raise ValueError(f"stages must end at rising shares of the run, the last at 1, not at {ends}")
+        if any(stage.reward == "regret" and stage.options for stage in self.stages):
+            raise ValueError("a stage that pays regret is judged in the game as it is: it cannot change options")
         if "human" in (*self.opponents, *self.measure.opponents):
             raise ValueError("a person cannot be an opponent in training: play with `trialea play`")
         rollout = self.ppo.environments * self.ppo.n_steps

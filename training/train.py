@@ -12,8 +12,9 @@ from sb3_contrib import MaskablePPO
 from stable_baselines3.common.logger import configure
 
 from trialea.agents.model import ACTIVATIONS, MODEL, snapshot
-from trialea.envs.agent import make_agent
+from trialea.envs.agent import ValuesActions, make_agent
 from trialea.envs.errors import OptionError
+from trialea.envs.game import Game
 from trialea.envs.learner import LearnerGames
 from trialea.training.afterstate import Learner, self_play
 from trialea.training.callbacks import RunCallback, stop_on_interrupt
@@ -82,8 +83,9 @@ def build(config: TrainConfig) -> Parts:
     past = PastSelves(game, config.past_selves, config.seed)
     opponents = {past if name == "past" else name: share for name, share in config.opponents.items() if share}
     stage = config.stages[0]
-    games = LearnerGames(config.make_game(stage), config.ppo.environments, opponents, config.seat, stage.reward)
-    env = GamesVecEnv(games, stage.horizon)
+    games = LearnerGames(config.make_game(stage), config.ppo.environments, opponents, config.seat, "win")
+    env = GamesVecEnv(games, stage.horizon, _judge(config, game))
+    env.aim(stage.reward, stage.horizon)
     settings = config.ppo
     model = MaskablePPO(
         "MlpPolicy",
@@ -104,6 +106,16 @@ def build(config: TrainConfig) -> Parts:
         device="cpu",
     )
     return model, env, past
+
+
+def _judge(config: TrainConfig, game: Game) -> ValuesActions | None:
+    """Who says what decisions cost, if any stage asks."""
+    if all(stage.reward != "regret" for stage in config.stages):
+        return None
+    judge = make_agent(config.judge, game)
+    if not isinstance(judge, ValuesActions):
+        raise OptionError(f"{config.judge!r} cannot judge: it does not say what actions are worth (action_values)")
+    return judge
 
 
 def _run(config: TrainConfig, parts: Parts, run: Path, checkpoint: Path | None, progress: bool) -> bool:

@@ -11,10 +11,13 @@ from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvStepReturn
 
+from trialea.envs.agent import ValuesActions
 from trialea.envs.learner import LearnerGames
 from trialea.envs.spaces import observation_box
 
-Horizon = Literal["game", "turn"]
+Horizon = Literal["game", "turn", "decision"]
+Paid = Literal["win", "score", "regret"]
+REGRET_SCALE = -100.0  # a decision that costs one win in a hundred is paid -1
 
 
 class GamesVecEnv(VecEnv):
@@ -22,18 +25,27 @@ class GamesVecEnv(VecEnv):
 
     Args:
         games: the learners' games. They need not be seeded; `seed(s)` gives game i the seed s + i.
-        horizon: `"game"`: an episode is the learner's game. `"turn"`: what follows a turn does not count for it, so
-            the learner is told of an end after each of its turns, while its game goes on.
+        horizon: `"game"`: an episode is the learner's game. `"turn"`, `"decision"`: what follows a turn or a decision
+            does not count for it, so the learner is told of an end after each, while its game goes on.
+        judge: who says what actions are worth, for the reward `"regret"`, see `aim`.
     """
 
-    def __init__(self, games: LearnerGames, horizon: Horizon = "game") -> None:
+    def __init__(self, games: LearnerGames, horizon: Horizon = "game", judge: ValuesActions | None = None) -> None:
         self.games = games
         self.horizon = horizon
+        self._judge = judge
+        self._by_regret = False
         self.render_mode: str | None = None
         self._actions: NDArray[np.int64] = np.zeros(len(games.states), np.int64)
         self._infos: list[dict[str, Any]] = [{} for _ in range(len(games.states))]
         self._masks: NDArray[np.int8] | None = None
         super().__init__(len(games.states), observation_box(games.game), spaces.Discrete(games.game.num_actions))
+
+    def aim(self, reward: Paid, horizon: Horizon) -> None:
+        """Pay this from now on: what games pay, or for each decision what it costs by the judge's values."""
+        self._by_regret = reward == "regret"
+        self.games.set_reward("win" if self._by_regret else reward)
+        self.horizon = horizon
 
     def seed(self, seed: int | None = None) -> Sequence[int | None]:
         """Give game i the seed `seed` + i (fresh ones if None); they take effect at the next `reset`."""
@@ -52,10 +64,16 @@ class GamesVecEnv(VecEnv):
 
     def step_wait(self) -> VecEnvStepReturn:
         games = self.games
-        turns = games.own_turns()
+        turns, cost = games.own_turns(), self._regret() if self._by_regret else None
         rewards, terminated, truncated = games.step(self._actions)
+        if cost is not None:
+            rewards = cost
         ended = terminated | truncated
-        dones = ended | (games.own_turns() != turns) if self.horizon == "turn" else ended
+        dones = ended
+        if self.horizon == "turn":
+            dones = ended | (games.own_turns() != turns)
+        elif self.horizon == "decision":
+            dones = np.ones_like(ended)
         infos = self._infos
         index = np.flatnonzero(ended)
         if len(index):
@@ -63,6 +81,14 @@ class GamesVecEnv(VecEnv):
             games.start(index)
         self._masks = None
         return games.observe(), rewards.astype(np.float32), dones, infos
+
+    def _regret(self) -> NDArray[np.float64]:
+        """What the actions about to be taken are paid (B,) for what they cost."""
+        assert self._judge is not None
+        values = self._judge.action_values(self.games.states)
+        chosen = values[np.arange(self.num_envs), self._actions]
+        cost: NDArray[np.float64] = REGRET_SCALE * (np.nanmax(values, axis=1) - chosen)
+        return cost
 
     def _with_endings(self, index: NDArray[np.int64]) -> list[dict[str, Any]]:
         """One info for each environment, with what stable-baselines3 reads of those that ended.

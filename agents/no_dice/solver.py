@@ -389,3 +389,7 @@ class SolverAgent:
     def act(self, states: States) -> NDArray[np.int64]:
         """A legal action (B,) for each of the (B,) states."""
         return self.solution.best_actions(states)
+
+    def action_values(self, states: States) -> NDArray[np.float64]:
+        """The mover's probability of winning after each action, (B, A); see `Solution.action_values`."""
+        return self.solution.action_values(states)

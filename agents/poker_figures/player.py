@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from trialea.agents.poker_figures import search
 from trialea.agents.poker_figures.search import FILLINGS, NUMBER_OF, Leaves
 from trialea.agents.poker_figures.turn import make_turn
+from trialea.envs.errors import OptionError
 from trialea.envs.game import Game, States
 from trialea.envs.jit import plain
-from trialea.envs.poker_figures.rules import NUM_REROLLS, NUM_ROWS, NUM_THROWS, PASS, WRITE
+from trialea.envs.poker_figures.rules import ASIDE, NUM_REROLLS, NUM_ROWS, NUM_THROWS, PASS, WRITE
 
 CHUNK = 128  # states at a time, so that what they need stays in the processor's cache
 
@@ -26,21 +27,6 @@ Leaf = Callable[[Any, int, NDArray[np.int64], NDArray[Any], NDArray[Any], NDArra
 each may write now, a bit for each (B,), it fills what `trialea.agents.poker_figures.search.Leaves` says of the last
 three, wherever the rest of the turn may lead.
 """
-
-
-class _Decided(NamedTuple):
-    """What is known of (B,) states.
-
-    Attributes:
-        worths, actions: the best that can be done without writing, and what that is worth.
-        gains: (R, B or more), what each result is worth, where it may be written now.
-        begun: see `TurnPlayer.decide`.
-    """
-
-    worths: NDArray[np.float64]
-    actions: NDArray[np.int64]
-    gains: NDArray[np.float64]
-    begun: NDArray[np.float64]
 
 
 class TurnPlayer:
@@ -59,10 +45,23 @@ class TurnPlayer:
         self._game = game
         self._turn = make_turn(game.options)
         self._leaf = leaf
+        self._is_write = np.isin(np.arange(game.num_actions), range(WRITE, ASIDE))
 
     def act(self, states: States) -> NDArray[np.int64]:
         """A legal action (B,) for each of the (B,) states."""
-        return self.decide(states)[0]
+        return self._choose(states, self._values(states, begins=False)[0])
+
+    def action_values(self, states: States) -> NDArray[np.float64]:
+        """The mover's expected share of the win after each action, (B, A), playing on like this; NaN where illegal.
+
+        Raises:
+            OptionError: the options let points be set aside, which is not valued.
+        """
+        if self._game.tables.sum_throws:
+            raise OptionError("what an action is worth is not estimated with sum_throws: setting aside is left out")
+        values = self._values(states, begins=False)[0]
+        values[np.isneginf(values)] = np.nan
+        return values
 
     def decide(self, states: States) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """A legal action for each of the (B,) states, and what the turns that begin in them are worth.
@@ -71,17 +70,29 @@ class TurnPlayer:
         exact but for what is written at the first throw: how much the two throws after it add is taken to be what they
         add where nothing is written.
         """
-        actions, worths = np.empty(len(states), np.int64), np.full(len(states), np.nan)
+        values, begun = self._values(states, begins=True)
+        return self._choose(states, values), begun
+
+    def _choose(self, states: States, values: NDArray[np.float64]) -> NDArray[np.int64]:
+        every = np.arange(len(states))
+        write = values[:, WRITE:ASIDE].argmax(axis=1) + WRITE
+        others = np.where(self._is_write, -np.inf, values).argmax(axis=1)
+        actions = np.where(values[every, write] >= values[every, others], write, others)
+        bound = np.flatnonzero(states.bound)
+        if len(bound):
+            actions[bound] = self._decide_bound(states[bound].view(np.recarray))
+        return actions
+
+    def _values(self, states: States, begins: bool) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The value of each action (B, A), minus infinity where there is none; and `decide`'s second, if it begins."""
+        values, begun = np.full((len(states), self._game.num_actions), -np.inf), np.full(len(states), np.nan)
         free = states.bound == 0
         for to_come in range(NUM_THROWS):
             index = np.flatnonzero(free & (states.throws == NUM_THROWS - to_come))
             for low in range(0, len(index), CHUNK):
                 part = index[low : low + CHUNK]
-                actions[part], worths[part] = self._decide(states[part].view(np.recarray), to_come)
-        bound = np.flatnonzero(~free)
-        if len(bound):
-            actions[bound] = self._decide_bound(states[bound].view(np.recarray))
-        return actions, worths
+                values[part], begun[part] = self._values_of(states[part].view(np.recarray), to_come, begins)
+        return values, begun
 
     def _decide_bound(self, states: States) -> NDArray[np.int64]:
         """Write, else throw all five dice again, else pass."""
@@ -91,8 +102,8 @@ class TurnPlayer:
         otherwise = np.where(states.throws < NUM_THROWS, NUM_REROLLS - 1, PASS)
         return np.where(may_write, WRITE + row, otherwise)
 
-    def _decide(self, states: States, to_come: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """What `decide` gives, in states with so many throws to come."""
+    def _values_of(self, states: States, to_come: int, begins: bool) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """What `_values` gives, in states with so many throws to come."""
         turn, tables, count = self._turn, self._game.tables, len(states)
         records = plain(states)
         own, writable, hands = (
@@ -105,14 +116,14 @@ class TurnPlayer:
         rows = turn.rows[: turn.num_writes]
         search.mark_results(records, hands, writable, rows, turn.first, turn.taken, now)
         leaves = self._leaves(records, to_come, own, writable)
+        values = np.full((count, self._game.num_actions), -np.inf)
         if to_come == 0:
-            worths, actions, gains, begun = self._last(leaves)
+            gains, begun = self._last(leaves, values)
         else:
-            worths, actions, gains, begun = self._before_last(leaves, hands, now, to_come)
-        written = np.where(now[: turn.num_writes], gains[: turn.num_writes, :count], -np.inf)
-        best = written.argmax(axis=0)
-        better = written[best, np.arange(count)] >= worths
-        return np.where(better, WRITE + rows[best], actions), begun
+            gains, begun = self._before_last(leaves, hands, now, to_come, begins, values)
+        results, writers = np.nonzero(now[: turn.num_writes])
+        values[writers, WRITE + rows[results]] = gains[results, writers]
+        return values, begun
 
     def _leaves(self, records: Any, to_come: int, own: NDArray[np.int64], writable: NDArray[np.int64]) -> Leaves:
         """What the positions that the rest of the turn may lead to are worth."""
@@ -122,15 +133,24 @@ class TurnPlayer:
         rows, points = turn.rows[: turn.num_writes], turn.points[: turn.num_writes]
         return Leaves(own, odds, slopes, over, NUMBER_OF, rows, points, turn.asks)
 
-    def _last(self, leaves: Leaves) -> _Decided:
-        """After the last throw: passing, and what each result is worth."""
+    def _last(self, leaves: Leaves, values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """After the last throw: fill in the value of passing; what each result is worth; no turn begins."""
         count = len(leaves.own)
         stay, gains = np.empty(count), np.empty((self._turn.num_results, count))
         search.set_last_gains(np.arange(count), np.full(count, -1), np.zeros(count, np.int64), leaves, stay, gains)
-        return _Decided(stay, np.full(count, PASS), gains, np.full(count, np.nan))
+        values[:, PASS] = stay
+        return gains, np.full(count, np.nan)
 
-    def _before_last(self, leaves: Leaves, hands: NDArray[np.int64], now: NDArray[np.bool_], to_come: int) -> _Decided:
-        """Before the last throw: the best rethrow, and what each result is worth."""
+    def _before_last(
+        self,
+        leaves: Leaves,
+        hands: NDArray[np.int64],
+        now: NDArray[np.bool_],
+        to_come: int,
+        begins: bool,
+        values: NDArray[np.float64],
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Before it: fill in the values of the rethrows; what each result is worth, and the turns that begin."""
         turn, count = self._turn, len(hands)
         which, rows, points = np.arange(count), np.full(count, -1), np.zeros(count, np.int64)
         results = np.empty(0, np.int64)
@@ -142,26 +162,25 @@ class TurnPlayer:
         lines = len(which)
         stay, gains, again = np.empty(lines), np.empty((turn.num_results, lines)), np.empty(lines)
         search.set_last_gains(which, rows, points, leaves, stay, gains)
-        values, fresh = np.empty((turn.lattice.num_keeps, lines)), np.empty((len(turn.special), lines))
-        values[turn.lattice.num_partial :] = stay
+        keeps, fresh = np.empty((turn.lattice.num_keeps, lines)), np.empty((len(turn.special), lines))
+        keeps[turn.lattice.num_partial :] = stay
         throw = (turn.lattice, turn.first, turn.taken, turn.special, again)
-        search.throw_back(values, gains, fresh, *throw)
+        search.throw_back(keeps, gains, fresh, *throw)
         wanted = np.ones((turn.num_results, lines), np.bool_) if to_come == 2 else now
         kinds = turn.class_chances, turn.class_first, turn.class_taken
         search.set_gains(which, rows, points, wanted, leaves, *kinds, gains)
         once = again.copy()
         if to_come == 2:
-            search.rethrow_back(values, again, turn.lattice)
-            search.throw_back(values, gains, fresh, *throw)
+            search.rethrow_back(keeps, again, turn.lattice)
+            search.throw_back(keeps, gains, fresh, *throw)
             gains[results, which[count:]] = again[count:]
-        worths, actions = np.empty(count), np.empty(count, np.int64)
-        search.best_rethrows(values, again, hands, self._game.tables.rerolls, turn.kept, worths, actions)
+        search.fill_rethrows(keeps, again, hands, self._game.tables.rerolls, turn.kept, values)
         begun = np.full(count, np.nan)
-        if to_come == 2:
+        if to_come == 2 and begins:
             lost = np.maximum(1.0 - again, TINY) / np.maximum(1.0 - once, TINY)  # the chance that is left to lose
             more = 1.0 - (1.0 - gains) * lost
             more[results, which[count:]] = again[count:]
-            search.rethrow_back(values, again, turn.lattice)
-            search.throw_back(values, more, fresh, *throw)
+            search.rethrow_back(keeps, again, turn.lattice)
+            search.throw_back(keeps, more, fresh, *throw)
             begun = again[:count]
-        return _Decided(worths, actions, gains, begun)
+        return gains, begun

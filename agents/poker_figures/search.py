@@ -117,7 +117,7 @@ def set_gains(
 
     `chances`, `first` and `taken` are those of `Turn`'s classes of throws.
     """
-    out = np.empty(len(leaves.rows))
+    out = np.full(len(gains), -np.inf)  # of results that are not to be written, too
     for line in range(len(which)):
         for result in range(len(out)):
             if gains[result, line] == -np.inf or not wanted[result, line]:
@@ -172,13 +172,10 @@ def mark_results(states: Any, hands: Any, writable: Any, rows: Any, first: Any, 
 
 
 @entry
-def best_rethrows(values: Any, again: Any, hands: Any, rerolls: Any, kept: Any, worths: Any, actions: Any) -> None:
-    """The best rethrow (B,) of each state, the first B lines being the states, and what it is worth (B,)."""
+def fill_rethrows(values: Any, again: Any, hands: Any, rerolls: Any, kept: Any, out: Any) -> None:
+    """The value of every rethrow (B, A) of each state, the first B lines being the states, where it is legal."""
     for i in range(len(hands)):
-        worths[i] = -np.inf
         for action in range(NUM_REROLLS):
             if rerolls[hands[i], action]:
                 keep = kept[hands[i], action]
-                value = values[keep, i] if keep else again[i]
-                if value > worths[i]:
-                    worths[i], actions[i] = value, action
+                out[i, action] = values[keep, i] if keep else again[i]
