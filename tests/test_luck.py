@@ -216,7 +216,7 @@ def test_the_reference_agent_errs_little_within_its_turn_by_the_estimate() -> No
     change = errors_of(game, value_function_of(game)[0], decisions.states, decisions.actions)
     own = change[np.arange(len(change)), decisions.states.mover]
     rethrown = decisions.actions < WRITE
-    assert np.abs(own[rethrown & (decisions.agents == 0)]).mean() < 1e-4
+    assert np.abs(own[rethrown & (decisions.agents == 0)]).mean() < 1e-3
     assert own[rethrown & (decisions.agents == 1)].mean() < -0.001
 
 

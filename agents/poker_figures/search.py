@@ -117,9 +117,9 @@ def set_gains(
 
     `chances`, `first` and `taken` are those of `Turn`'s classes of throws.
     """
-    out = np.full(len(gains), -np.inf)  # of results that are not to be written, too
+    out = np.full(len(gains), -np.inf)  # the classes' results that are set aside among them: they are never written
     for line in range(len(which)):
-        for result in range(len(out)):
+        for result in range(len(leaves.rows)):
             if gains[result, line] == -np.inf or not wanted[result, line]:
                 continue
             row, reached = leaves.rows[result], leaves.points[result]
