@@ -101,9 +101,7 @@ def loops_for(module_name: str) -> Loops:
     game.settle, game.act = settle_one, act_one
 
     @entry
-    def start(
-        states: Any, index: Any, blank: Any, seeds: Any, first_players: Any, tables: Any, sample: Any
-    ) -> None:
+    def start(states: Any, index: Any, blank: Any, seeds: Any, first_players: Any, tables: Any, sample: Any) -> None:
         """Begin a new game in each picked state, and (if `sample`) throw its first dice."""
         faces = np.empty(MAX_DICE, np.int64)
         for k in range(len(index)):
