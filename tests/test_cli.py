@@ -160,7 +160,7 @@ def test_a_reader_that_has_read_enough_is_no_error() -> None:
         ("play last_die --seat 4", "--seat must be from 0 to 3, not 4"),
         ("play no_dice --seed -1", "not -1"),
         ("play no_dice --goal 3", "--goal"),
-        ("train", "name a configuration; ours are: configs/demo.yaml"),
+        ("train", "name a configuration; ours are: configs/"),
         ("train nothing.yaml", "no configuration lies at nothing.yaml"),
         ("train demo.yaml --set frmaes=3", "frmaes"),
         ("train demo.yaml --set frames", "key=value"),
