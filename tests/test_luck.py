@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from functools import cache
 from itertools import product
 from typing import Any
 
@@ -14,10 +12,16 @@ from numpy.typing import NDArray
 
 from tests.helpers import game_of
 from trialea.envs.agent import Agent, make_agent
-from trialea.envs.errors import OptionError
 from trialea.envs.game import Game, States
 from trialea.envs.poker_figures.rules import ASIDE, PASS, WRITE
-from trialea.evaluation import Decisions, LuckMeter, ValueFunction, evaluate, play_match, value_function_of
+from trialea.evaluation import (
+    Decisions,
+    LuckMeter,
+    ValueFunction,
+    evaluate,
+    play_match,
+    value_function_of,
+)
 from trialea.evaluation.intervals import t_interval
 from trialea.evaluation.luck import errors_of, position_values
 from trialea.evaluation.match import Match, take
@@ -220,15 +224,6 @@ def test_the_reference_agent_errs_little_within_its_turn_by_the_estimate() -> No
     assert own[rethrown & (decisions.agents == 1)].mean() < -0.001
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("names", [("reference", "greedy"), ("reference", "reference")])
-def test_poker_figures_needs_four_times_fewer_games(names: tuple[str, str]) -> None:
-    found = evaluate(game_of("poker_figures", 2), names, games=400, duplicate=False).adjusted
-    assert found is not None
-    assert min(saved or 0 for saved in found.games_saved) > 4
-    assert found.interval[0] is not None
-
-
 # --- No variance between players of an equilibrium -----------------------------------------------------------------
 
 
@@ -325,60 +320,7 @@ def test_an_agent_in_two_seats_answers_for_both() -> None:
     assert np.abs(arrays["own"][::3]).max() > 0.1
 
 
-# --- In an evaluation ----------------------------------------------------------------------------------------------
-
-
-@cache
-def greedy_against_solver() -> Any:
-    return evaluate(game_of("no_dice", 2), ["greedy", "solver"], games=1000, regret=False)
-
-
-def test_greedy_against_solver_needs_thirty_times_fewer_games() -> None:
-    found = greedy_against_solver()
-    assert found.luck_values == "solution" and found.luck_note == ""
-    adjusted = found.adjusted
-    assert min(adjusted.games_saved) > 25  # a thousand games know this to about a tenth; the page has the figure
-    (low, high), (raw_low, raw_high) = adjusted.interval[0], found.interval[0]
-    assert (raw_high - raw_low) / (high - low) == pytest.approx(adjusted.games_saved[0] ** 0.5, rel=1e-6)
-    assert raw_low < adjusted.win_rate[0] < raw_high
-    assert high < 0.5  # beyond doubt after as few games
-    assert sum(adjusted.win_rate) == pytest.approx(1)
-    for parts, rate, without in zip(adjusted.parts, found.win_rate, adjusted.win_rate, strict=True):
-        assert parts.start + parts.luck + parts.own_errors + parts.others_errors == pytest.approx(rate)
-        assert rate - parts.luck == pytest.approx(without)
-    assert adjusted.parts[0].start == pytest.approx(0.5)
-    assert adjusted.parts[0].own_errors == pytest.approx(-adjusted.parts[1].others_errors)
-
-
-def test_differences_and_the_games_needed_come_without_luck_too() -> None:
-    found = greedy_against_solver()
-    (difference,), (needed,) = found.difference, found.games_needed
-    assert difference.adjusted_mean == pytest.approx(found.adjusted.win_rate[0] - found.adjusted.win_rate[1])
-    low, high = difference.adjusted_interval
-    assert low < difference.adjusted_mean < high < 0
-    assert needed.adjusted_difference == pytest.approx(difference.adjusted_mean)
-    assert needed.adjusted.games < 100 < needed.raw.games
-    least, most = needed.adjusted.games_interval
-    assert least <= needed.adjusted.games <= most
-
-
-def test_of_three_agents_at_two_seats_each_pair_has_its_own_figures() -> None:
-    found = evaluate(SMALL, ["greedy", "random", "solver"], games=600, regret=False)
-    adjusted = found.adjusted
-    assert adjusted is not None
-    for a in range(3):
-        assert adjusted.against[a][a] is adjusted.against_interval[a][a] is None
-        for b in range(3):
-            if a != b:
-                mine, theirs, (low, high) = (
-                    adjusted.against[a][b],
-                    adjusted.against[b][a],
-                    adjusted.against_interval[a][b] or (0, 0),
-                )
-                assert mine is not None and theirs is not None
-                assert mine + theirs == pytest.approx(1)
-                assert low < mine < high
-                assert mine == pytest.approx(found.against[a][b], abs=0.1)
+# --- Intervals ------------------------------------------------------------------------------------------------------
 
 
 def test_intervals_cover_the_truth_as_often_as_they_say() -> None:
@@ -387,45 +329,3 @@ def test_intervals_cover_the_truth_as_often_as_they_say() -> None:
     units = luck.by_unit(match, match.seats() == 0)
     limits = [t_interval(part) for part in units.reshape(80, -1)]
     assert sum(low <= units.mean() <= high for low, high in limits) >= 0.9 * 80
-
-
-def test_a_value_function_of_the_callers_own() -> None:
-    class Constant:
-        def state_values(self, states: States) -> Any:
-            return np.full((len(states), 2), 0.5)
-
-        chance_values = state_values
-
-    found = evaluate(SMALL, ["greedy", "random"], games=40, luck=Constant())
-    assert found.luck_values == "given"
-    assert found.adjusted is not None
-    assert found.adjusted.win_rate == pytest.approx(found.win_rate)  # it sees no luck anywhere
-    assert found.adjusted.games_saved in ((None, None), pytest.approx((1, 1)))
-
-
-def test_what_is_wrong_with_a_value_function_is_said() -> None:
-    class Flat:
-        def state_values(self, states: States) -> Any:
-            return np.full((len(states), 2), 0.5)
-
-        def chance_values(self, states: States) -> Any:
-            return np.full(len(states), 0.5)
-
-    with pytest.raises(OptionError, match=r"chance_values must give a finite share .* shape \(1, 2\)"):
-        evaluate(SMALL, ["greedy", "random"], games=40, luck=Flat())
-    with pytest.raises(OptionError, match="luck must be True, False or a value function"):
-        evaluate(SMALL, ["greedy", "random"], games=40, luck="solution")  # type: ignore[arg-type]
-
-
-def test_without_luck_measured_there_are_no_figures_but_a_note() -> None:
-    for found, note in (
-        (evaluate(SMALL, ["greedy", "random"], games=4, luck=False), "it was not asked for"),
-        (evaluate(game_of("last_die", 4), ["random", "solver"], games=4), "how likely each seat is to win"),
-        (evaluate(game_of("no_dice", 6, target=8), ["random", "greedy"], games=12), "2 to 5 players, not 6"),
-    ):
-        assert found.adjusted is None and found.luck_values == ""
-        assert note in found.luck_note
-        assert found.difference[0].adjusted_mean is None and found.games_needed[0].adjusted is None
-        plain = found.to_json()
-        assert plain["luck"] is plain["adjusted_win_rate"] is plain["games_saved"] is None
-        assert json.loads(json.dumps(plain, allow_nan=False)) == plain
