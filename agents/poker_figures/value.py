@@ -91,7 +91,7 @@ class Estimate:
         for low in range(0, len(first), CHUNK):
             begin, end = np.searchsorted(sheet[by_sheet], (low, low + CHUNK))
             index = by_sheet[begin:end]
-            picked = states[first[low : low + CHUNK]]
+            picked: Any = states[first[low : low + CHUNK]]
             if n == 2:
                 picked = np.tile(picked, 2).view(np.recarray)
                 picked.mover = np.repeat([0, 1], len(picked) // 2)
