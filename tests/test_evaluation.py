@@ -144,7 +144,7 @@ def test_names_are_made_distinct() -> None:
 
 @pytest.mark.parametrize(
     ("players", "agents"),
-    [(3, ["greedy", "random"]), (4, ["greedy", "random"]), (3, ["greedy", "random", "random"])],
+    [(6, ["greedy", "random"]), (8, ["greedy", "random"]), (6, ["greedy", "random", "random"])],
 )
 def test_more_players_are_evaluated_without_regret(players: int, agents: list[str]) -> None:
     found = evaluate(Game("no_dice", players, target=8), agents, games=60)

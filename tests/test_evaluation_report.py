@@ -22,11 +22,11 @@ GAME = Game("no_dice", 2, target=8)
 
 @pytest.fixture(scope="module")
 def evaluations() -> list[Evaluation]:
-    three = evaluate(Game("no_dice", 3, target=8), ["random", "greedy"], games=30)
+    six = evaluate(Game("no_dice", 6, target=8), ["random", "greedy"], games=30)
     return [
         evaluate(GAME, ["random", "greedy"], games=40),
         evaluate(GAME, ["random", "solver"], games=40),
-        three,
+        six,
     ]
 
 

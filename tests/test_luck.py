@@ -180,7 +180,7 @@ def test_the_values_of_the_solution_are_their_own_mean_over_the_dice(players: in
         (2, {}),
         (3, {"poker_row": True, "score_open_rows": True, "max_turns": 3}),
         (2, {"sum_throws": True}),
-        (2, {"rows": "AD", "columns": 1}),
+        (2, {"rows": "ADS", "columns": 3}),
     ],
 )
 def test_the_estimate_is_its_own_exact_mean_over_the_dice(players: int, options: dict[str, Any]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -356,9 +357,13 @@ def test_a_model_that_changed_cannot_go_on(tmp_path: Path, monkeypatch: pytest.M
 
     from trialea.agents.model import ModelAgent
 
+    def write(content: str) -> None:
+        with zipfile.ZipFile(tmp_path / "mine" / "model.zip", "w") as archive:
+            archive.writestr(zipfile.ZipInfo("content"), content)  # with no time
+
     game = Game("no_dice", 2, target=8)
     (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "model.zip").write_bytes(b"one")
+    write("one")
     network = nn.Linear(game.observation_size, game.num_actions)
     monkeypatch.setattr(ModelAgent, "load", lambda path, game, seed=0: ModelAgent(game, network, name=str(path)))
     monkeypatch.chdir(tmp_path)
@@ -366,10 +371,10 @@ def test_a_model_that_changed_cannot_go_on(tmp_path: Path, monkeypatch: pytest.M
         run_tournament(config(agents=["random", "mine"]), tmp_path / "run", progress=stop_after(1, 2))
     assert yaml.safe_load((tmp_path / "run" / "config.yaml").read_text())["agents"]["mine"] == str(tmp_path / "mine")
     monkeypatch.chdir("/")
-    (tmp_path / "mine" / "model.zip").write_bytes(b"two")
+    write("two")
     with pytest.raises(OptionError, match="agent mine"):
         resume_tournament(tmp_path / "run")
-    (tmp_path / "mine" / "model.zip").write_bytes(b"one")
+    write("one")
     resume_tournament(tmp_path / "run")
 
 
