@@ -1,4 +1,4 @@
-"""The tables of docs/training.md hold every key of the training configuration, with its default."""
+"""The tables of docs/training.md and docs/afterstate.md hold every key of the configurations, with its default."""
 
 from __future__ import annotations
 
@@ -40,6 +40,19 @@ def test_keys_and_defaults(place: int, kind: str) -> None:
             assert cells[key] == "required"
         else:
             assert yaml.safe_load(cells[key]) == plain(field.default), key
+
+
+def test_keys_and_defaults_of_afterstate_training() -> None:
+    fields = import_module("trialea.training.config").AfterstateConfig.model_fields
+    table = TABLE.search((PAGE.parent / "afterstate.md").read_text(encoding="utf-8"))
+    assert table
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table[1].splitlines()]
+    assert [row[0] for row in rows] == list(fields)
+    for key, cell, _ in rows:
+        if fields[key].is_required():
+            assert cell == "required"
+        elif key != "measure":
+            assert yaml.safe_load(cell.strip("`")) == plain(fields[key].default), key
 
 
 def plain(value: Any) -> Any:
