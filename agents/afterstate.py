@@ -59,11 +59,12 @@ class Network(nn.Module):
         layers: list[nn.Module] = [nn.ReLU()]
         for width, after in pairwise(hidden):
             layers += [nn.Linear(width, after), nn.ReLU()]
-        self.rest = nn.Sequential(*layers, nn.Linear(hidden[-1], players, bias=False))
+        head = nn.Linear(hidden[-1], players, bias=False)
+        self.rest = nn.Sequential(*layers, head)
         with torch.no_grad():
             self.first.weight[:players] = torch.eye(players, inputs)
             self.first.bias[:players] = 0.0
-            self.rest[-1].weight.zero_()
+            head.weight.zero_()
 
     def forward(self, features: torch.Tensor, moves: torch.Tensor | None = None, columns: Any = None) -> torch.Tensor:
         """Logits (B, n) from positions (B, D) float32, some of whose `columns` are moved by `moves` (B, C)."""

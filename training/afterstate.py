@@ -80,8 +80,13 @@ def play(game: Game, afterstates: Afterstates, player: Player, seeds: NDArray[np
         movers.append(game.movers(fresh))
         worths.append(worth[begun])
         game.step(states, actions, going)
-    found = (np.concatenate(parts) for parts in (features, games, movers, worths))
-    return Played(*found, int(states.decisions.sum()))
+    return Played(
+        np.concatenate(features),
+        np.concatenate(games),
+        np.concatenate(movers),
+        np.concatenate(worths),
+        int(states.decisions.sum()),
+    )
 
 
 def lambda_returns(played: Played, values: NDArray[np.float64], td_lambda: float) -> NDArray[np.float64]:
@@ -148,10 +153,10 @@ class Learner:
         for group in self._optimizer.param_groups:
             group["lr"] = config.learning_rate.at(self.games / config.games)
         for _ in range(config.epochs):
-            for part in torch.from_numpy(rng.permutation(len(features))).split(config.batch_size):
+            for part in torch.split(torch.from_numpy(rng.permutation(len(features))), config.batch_size):
                 loss = torch.nn.functional.cross_entropy(self.network(features[part]), targets[part])
                 self._optimizer.zero_grad()
-                loss.backward()
+                torch.autograd.backward(loss)
                 self._optimizer.step()
         self.games += count
         self.frames += played.decisions

@@ -156,7 +156,7 @@ def measure_agent(agent: Agent, config: RunConfig) -> dict[str, Any]:
     """How an agent fares against the opponents of a configuration, by the names of `metrics.jsonl`."""
     found: dict[str, Any] = {}
     for opponent in config.measure.opponents:
-        players = [agent, opponent]
+        players: list[Agent | str] = [agent, opponent]
         result = evaluate(config.make_game(), players, games=config.measure.games, seed=config.seed, worst=0)
         found[f"win_rate/{opponent}"] = result.win_rate[0]
         if result.regret is not None and "regret" not in found:  # against the first opponent
