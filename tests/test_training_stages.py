@@ -57,6 +57,30 @@ def test_it_resumes_exactly_in_either_part(rollouts: int, tmp_path: Path, monkey
     assert_same_outcome(tmp_path / "stopped", tmp_path / "whole")
 
 
+REGRET = [{"until": 1.0, "reward": "regret", "horizon": "decision"}]
+
+
+def test_a_run_paid_by_regret_resumes_exactly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = tiny(stages=REGRET)
+    assert run(config, tmp_path / "whole") is True
+    with monkeypatch.context() as patch:
+        stop_at(2 * ROLLOUT, patch)
+        assert run(config, tmp_path / "stopped") is False
+    assert resume(tmp_path / "stopped", progress=False) is True
+    assert_same_outcome(tmp_path / "stopped", tmp_path / "whole")
+
+
+def test_who_values_no_actions_cannot_judge(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="'greedy' cannot judge"):
+        run(tiny(stages=REGRET, judge="greedy"), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_regret_is_judged_in_the_game_as_it_is() -> None:
+    with pytest.raises(ValueError, match="cannot change options"):
+        tiny(stages=[{**REGRET[0], "options": {"target": 5}}])
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [({"throws": 2}, "cannot change throws"), ({"target": 0}, "target must be"), ({"goal": 3}, "no option goal")],

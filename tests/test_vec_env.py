@@ -20,7 +20,7 @@ from tests.helpers import SHORT, SOME_TABLES, game_of, opponents_of
 from trialea import GAMES, IllegalActionError
 from trialea.agents import named_agent
 from trialea.agents.model import network_from
-from trialea.envs.agent import Agent
+from trialea.envs.agent import Agent, ValuesActions
 from trialea.envs.game import Game, States
 from trialea.envs.learner import LearnerGames
 from trialea.envs.no_dice.game import outcome_of
@@ -333,6 +333,32 @@ def test_what_the_others_score_is_never_put_on_the_learners_account(players: int
         assert np.allclose(rewards[going], gained[every, seats][going] * game.score_scale)
         others_scored += int((gained.sum(axis=1) - gained[every, seats])[going].sum())
     assert others_scored > 1000
+
+
+@pytest.mark.parametrize(("name", "judge"), [("no_dice", "solver"), ("poker_figures", "reference")])
+def test_regret_is_what_each_decision_costs_by_the_judges_values(name: str, judge: str) -> None:
+    game = game_of(name, **SHORT[name])
+    agent = named_agent(judge, game)
+    assert isinstance(agent, ValuesActions)
+    env = GamesVecEnv(LearnerGames(game, 20, "random", "rotate", "score"), judge=agent)
+    env.aim("regret", "decision")
+    env.seed(0)
+    env.reset()
+    rng, paid = np.random.default_rng(0), []
+    for step in range(12):
+        states = env.games.states.copy()
+        values = agent.action_values(states)
+        assert (np.isnan(values) == (env.action_masks() == 0)).all()
+        best = agent.act(states) if step % 3 == 0 else choose(env.action_masks(), rng)
+        _, rewards, dones, _ = env.step(best)
+        assert dones.all()
+        assert np.allclose(rewards, 100 * (values[np.arange(20), best] - np.nanmax(values, axis=1)), atol=1e-6)
+        if step % 3 == 0:
+            assert np.allclose(rewards, 0.0, atol=1e-6)
+        paid.append(rewards)
+    assert np.min(paid) < -1.0 and np.max(paid) <= 0.0
+    env.aim("score", "game")
+    assert not env.step(choose(env.action_masks(), rng))[2].all()
 
 
 def test_unseeded_games_differ_and_loading_a_network_draws_nothing() -> None:
