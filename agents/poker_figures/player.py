@@ -77,7 +77,7 @@ class TurnPlayer:
         every = np.arange(len(states))
         write = values[:, WRITE:ASIDE].argmax(axis=1) + WRITE
         others = np.where(self._is_write, -np.inf, values).argmax(axis=1)
-        actions = np.where(values[every, write] >= values[every, others], write, others)
+        actions: NDArray[np.int64] = np.where(values[every, write] >= values[every, others], write, others)
         bound = np.flatnonzero(states.bound)
         if len(bound):
             actions[bound] = self._decide_bound(states[bound].view(np.recarray))
