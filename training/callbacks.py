@@ -157,7 +157,9 @@ def measure_agent(agent: Agent, config: RunConfig) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for opponent in config.measure.opponents:
         players: list[Agent | str] = [agent, opponent]
-        result = evaluate(config.make_game(), players, games=config.measure.games, seed=config.seed, worst=0)
+        result = evaluate(
+            config.make_game(), players, games=config.measure.games, seed=config.seed, worst=0, luck=False
+        )
         found[f"win_rate/{opponent}"] = result.win_rate[0]
         if result.regret is not None and "regret" not in found:  # against the first opponent
             found["regret"] = result.regret[0].per_decision
