@@ -88,7 +88,7 @@ def play(job: Job, block: int) -> Outcome:
         meter.add(decisions)
         arrays |= {f"{_OF_REGRET}{name}": array for name, array in meter.to_arrays().items()}
     if job.luck:
-        luck_meter = LuckMeter(job.game, _values(job.game), job.schedule)
+        luck_meter = LuckMeter(job.game, _values(job.game, job.worst is not None), job.schedule)
         luck_meter.add(decisions)
         arrays |= {f"{_OF_LUCK}{name}": array for name, array in luck_meter.to_arrays(match.numbers).items()}
     return Outcome(block, arrays, fault)
@@ -134,9 +134,9 @@ def _solution(game: Game) -> HasActionValues:
 
 
 @lru_cache(maxsize=4)
-def _values(game: Game) -> ValueFunction:
-    """Made once in each process."""
-    return value_function_of(game)[0]
+def _values(game: Game, solved: bool) -> ValueFunction:
+    """Made once in each process, from the solution where there is known to be one."""
+    return value_function_of(game, _solution(game) if solved else None)[0]
 
 
 @contextmanager

@@ -59,14 +59,18 @@ class ValueFunction(Protocol):
         ...
 
 
-def value_function_of(game: Game) -> tuple[ValueFunction, ValuesFrom]:
+def value_function_of(game: Game, solution: Any = None) -> tuple[ValueFunction, ValuesFrom]:
     """What luck in `game` is measured with, and where it comes from: its exact solution, or else an estimate.
+
+    Args:
+        game: the game.
+        solution: its solution, where that is at hand; else it is read or computed.
 
     Raises:
         OptionError: there is neither for these options or this number of players.
     """
     try:
-        solution = solve(game)
+        solution = solve(game) if solution is None else solution
         if isinstance(solution, ValueFunction):
             return solution, "solution"
         reason = f"what is solved of {game.name} does not say how likely each seat is to win"
@@ -80,8 +84,13 @@ def value_function_of(game: Game) -> tuple[ValueFunction, ValuesFrom]:
     return values, "estimate"
 
 
-def values_for(game: Game, luck: bool | ValueFunction) -> tuple[ValueFunction | None, ValuesFrom, str]:
-    """What to measure luck with where it is asked for as `evaluate` takes it; where there is nothing, why not."""
+def values_for(
+    game: Game, luck: bool | ValueFunction, solution: Any = None
+) -> tuple[ValueFunction | None, ValuesFrom, str]:
+    """What to measure luck with where it is asked for as `evaluate` takes it; where there is nothing, why not.
+
+    `solution` is that of the game, where it is at hand.
+    """
     if isinstance(luck, ValueFunction):
         return luck, "given", ""
     if not isinstance(luck, bool):
@@ -91,7 +100,7 @@ def values_for(game: Game, luck: bool | ValueFunction) -> tuple[ValueFunction | 
     if not luck:
         return None, "", "it was not asked for"
     try:
-        return *value_function_of(game), ""
+        return *value_function_of(game, solution), ""
     except OptionError as error:
         return None, "", str(error)
 

@@ -200,6 +200,7 @@ def evaluate(
     names = distinct_names([player.name for player in players])
 
     meter, unit, note = None, "", "it was not asked for"
+    solution: Any = None
     if regret:
         try:
             solution = solution_of(game)
@@ -207,7 +208,7 @@ def evaluate(
             unit, note = f"milli-{solution.unit}", ""
         except OptionError as error:  # the solver does not reach so far
             note = str(error)
-    values, values_from, luck_note = values_for(game, luck)
+    values, values_from, luck_note = values_for(game, luck, solution)
     luck_meter = LuckMeter(game, values, schedule) if values else None
 
     def watch(decisions: Decisions) -> None:

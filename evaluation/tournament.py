@@ -165,13 +165,15 @@ def _prepare(config: TournamentConfig, objects: Mapping[str, AgentLike]) -> tupl
         agent, origins[label] = _origin(config.game, objects.get(label, name))
         make_agent(agent, game)  # what is wrong with it shows here, before anything is played
         agents.append(agent)
+    solution: Any = None
     worst, unit, note = (config.worst, "", "") if config.regret else (None, "", "it was not asked for")
     if worst is not None:
         try:
-            unit = f"milli-{solution_of(game).unit}"
+            solution = solution_of(game)
+            unit = f"milli-{solution.unit}"
         except OptionError as error:  # the solver does not reach so far
             worst, note = None, str(error)
-    values, luck_values, luck_note = values_for(game, config.luck)
+    values, luck_values, luck_note = values_for(game, config.luck, solution)
     from trialea import __version__
 
     plan = {
