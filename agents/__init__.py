@@ -11,7 +11,7 @@ from typing import Any
 from trialea.envs.agent import Agent
 from trialea.envs.errors import OptionError, UnknownNameError
 from trialea.envs.game import Game
-from trialea.envs.registry import entry_of
+from trialea.envs.registry import entry_of, named
 
 
 def solve(game: Game, progress: Callable[[float], None] | None = None, **settings: Any) -> Any:
@@ -50,8 +50,7 @@ def named_agent(name: str, game: Game, seed: int = 0) -> Agent:
     entry = entry_of(game.name)
     known = entry.agents_for(game.num_players)
     if name in known:
-        module, _, kind = entry.agents[name].partition(":")
-        agent: Agent = getattr(import_module(module), kind)(game, seed)
+        agent: Agent = named(entry.agents[name])(game, seed)
         return agent
     if Path(name).exists():
         return _trained_agent(name, game)

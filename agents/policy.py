@@ -12,6 +12,7 @@ from trialea.envs.errors import IllegalActionError, OptionError
 from trialea.envs.game import Game, States
 from trialea.envs.jit import entry
 
+TIE = 1e-12  # values of actions closer than this count as equal
 _ROUNDING = 1e-3  # probabilities may sum to 1 but for so much
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trialea.envs.errors import UnknownNameError, missing_extra
-from trialea.envs.registry import GAMES, entry_of
+from trialea.envs.registry import GAMES, entry_of, named
 
 
 def aec(game: str) -> dict[str, float]:
@@ -43,8 +42,7 @@ def solver(game: str) -> dict[str, float]:
     if not place:
         known = ", ".join(entry.name for entry in GAMES.values() if entry.benchmark)
         raise UnknownNameError(f"there is no benchmark of a solver of {game}; there is one of: {known}")
-    module, _, function = place.partition(":")
-    figures: dict[str, float] = getattr(import_module(module), function)(game)
+    figures: dict[str, float] = named(place)(game)
     return figures
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 from trialea.envs.errors import UnknownNameError
@@ -106,6 +107,12 @@ GAMES: dict[str, Entry] = {
         ),
     )
 }
+
+
+def named(place: str) -> Any:
+    """What stands at `"module:name"`, as an entry gives places; imported only now."""
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name)
 
 
 def entry_of(name: str) -> Entry:

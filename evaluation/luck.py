@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
@@ -27,7 +26,7 @@ from numpy.typing import NDArray
 from trialea.agents import solve
 from trialea.envs.errors import OptionError
 from trialea.envs.game import Game, States
-from trialea.envs.registry import entry_of
+from trialea.envs.registry import entry_of, named
 from trialea.evaluation.intervals import Interval, has_spread, t_interval
 from trialea.evaluation.match import Decisions, Match, take, whole_shares
 from trialea.evaluation.regret import by_totals
@@ -79,8 +78,7 @@ def value_function_of(game: Game, solution: Any = None) -> tuple[ValueFunction, 
     estimate = entry_of(game.name).estimate
     if not estimate:
         raise OptionError(reason)
-    module, _, kind = estimate.partition(":")
-    values: ValueFunction = getattr(import_module(module), kind)(game)
+    values: ValueFunction = named(estimate)(game)
     return values, "estimate"
 
 

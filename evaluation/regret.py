@@ -17,13 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trialea.agents import solve
+from trialea.agents.policy import TIE
 from trialea.envs.errors import OptionError
 from trialea.envs.game import Game, States
 from trialea.evaluation.intervals import Interval, interval_of_ratio
 from trialea.evaluation.match import Decisions, take
 
 CHUNK = 16_384  # decisions whose (B, A) values are in memory at once
-TIE = 1e-12  # values closer than this count as equal
 MILLI = 1000.0
 _MOST_BINS = 10
 _WIDTHS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)

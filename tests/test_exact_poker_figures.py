@@ -12,9 +12,9 @@ from tests.helpers import game_of
 from trialea import OptionError
 from trialea.agents import named_agent
 from trialea.agents.poker_figures import exact
-from trialea.agents.poker_figures.policy import make_sheets, moves_of, tabulate
+from trialea.agents.poker_figures.policy import make_sheets, tabulate
 from trialea.agents.poker_figures.positions import find_positions
-from trialea.agents.poker_figures.reduced import ReducedSolution, shared_solution
+from trialea.agents.poker_figures.reduced import ReducedSolution, moves_of, shared_solution
 from trialea.envs.game import Game, States
 from trialea.envs.jit import plain
 from trialea.evaluation import best_response, evaluate, evaluate_exactly, exact_value, known_policy

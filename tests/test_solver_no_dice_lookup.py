@@ -13,7 +13,7 @@ from tests.helpers import game_of, positions, rotated
 from trialea import OptionError
 from trialea.agents.no_dice import solver
 from trialea.agents.no_dice.solver import Solution, SolverAgent, compute, solve
-from trialea.agents.no_dice.turn import TIE
+from trialea.agents.policy import TIE
 from trialea.envs.game import Game, States
 from trialea.envs.no_dice import rules
 

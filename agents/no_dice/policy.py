@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trialea.agents.lattice import make_lattice, spread
-from trialea.agents.no_dice.turn import NUM_SCORES, TIE, fill_action_values, fill_rows, make_turn
-from trialea.agents.policy import ask, check_can_tell
+from trialea.agents.no_dice.turn import NUM_SCORES, fill_action_values, fill_rows, make_turn
+from trialea.agents.policy import TIE, ask, check_can_tell
 from trialea.envs.agent import Agent
 from trialea.envs.errors import OptionError
 from trialea.envs.game import Game, States

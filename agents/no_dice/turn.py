@@ -27,7 +27,6 @@ from trialea.envs.no_dice.rules import (
 LANES = 4  # turns solved at once: as many numbers as fit one vector register of most processors
 MAX_SCORE = 60  # (5 + 5) × 6, the most that an expression can be worth
 NUM_SCORES = MAX_SCORE + 1
-TIE = 1e-12  # values closer than this count as equal
 
 
 class Turn(NamedTuple):

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trialea.agents.poker_figures.backward import Moves, after_turn, blocks_of, new_stages, solve_positions
-from trialea.agents.poker_figures.policy import DECISIONS_EACH, TurnTable, moves_of, tabulate
+from trialea.agents.poker_figures.policy import DECISIONS_EACH, TurnTable, tabulate
 from trialea.agents.poker_figures.positions import count_positions, position_in
-from trialea.agents.poker_figures.reduced import ReducedSolution, check_solvable, shared_solution
+from trialea.agents.poker_figures.reduced import ReducedSolution, check_solvable, moves_of, shared_solution
 from trialea.agents.poker_figures.solver import SolverAgent
 from trialea.envs.errors import OptionError
 from trialea.envs.game import Game

@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trialea.agents.poker_figures.backward import Moves, make_moves
 from trialea.agents.poker_figures.positions import Space, rows_of
-from trialea.agents.poker_figures.reduced import TIE, ReducedSolution, without_turns
+from trialea.agents.poker_figures.reduced import ReducedSolution, moves_of, without_turns
 from trialea.agents.poker_figures.turn import make_turn
-from trialea.agents.policy import ask, check_can_tell
+from trialea.agents.policy import TIE, ask, check_can_tell
 from trialea.envs.agent import Agent
 from trialea.envs.game import Game, States
 from trialea.envs.jit import entry, kernel
@@ -85,7 +84,7 @@ def tabulate(
         progress: called with the share of the work done, from 0 to 1.
     """
     check_can_tell(agent)
-    moves = make_moves(without_turns(game.options))
+    moves = moves_of(game)
     turns, (size, results) = 2 * game.options.max_turns, moves.following.shape
     writes, ends = np.zeros((turns, size, NUM_THROWS, NUM_THROWS, results)), np.zeros((turns, size, NUM_THROWS))
     judged = np.zeros((turns, size, NUM_THROWS, NUM_THROWS, 3) if payoffs else (0,))
@@ -306,8 +305,3 @@ def tally_states(states: Any, tables: Any) -> None:
     """Work out what follows from the sheets of (B,) states."""
     for i in range(len(states)):
         tally_all(states[i], tables)
-
-
-def moves_of(game: Game) -> Moves:
-    """Where the positions of a game lead."""
-    return make_moves(without_turns(game.options))

@@ -27,6 +27,7 @@ from trialea.agents.poker_figures.backward import (
     solve_positions,
 )
 from trialea.agents.poker_figures.positions import check_size, count_positions, find_positions, position_in
+from trialea.agents.policy import TIE
 from trialea.envs.errors import OptionError, whole_number
 from trialea.envs.game import Game, States
 from trialea.envs.jit import plain
@@ -36,7 +37,6 @@ MAX_ENTRIES = 60_000_000  # of a table: 480 MB
 QUICK = 2_000_000  # entries that are worked out without being asked for: some ten seconds
 _SECONDS = 5e-6  # that an entry takes
 _MOST_KEPT = 2**27  # bytes of stages kept in memory
-TIE = 1e-12  # values closer than this count as equal
 
 Progress = Callable[[float], None]
 
@@ -58,7 +58,7 @@ class ReducedSolution:
         self.game = game
         self.values = values
         self.seconds = seconds
-        self._moves = make_moves(without_turns(game.options))
+        self._moves = moves_of(game)
         self._stages: dict[int, NDArray[np.float64]] = {}
 
     def value(self, position: Sequence[int] = ()) -> float:
@@ -191,6 +191,11 @@ def without_turns(options: Options) -> Options:
     return Options(**{**asdict(options), "max_turns": 1})
 
 
+def moves_of(game: Game) -> Moves:
+    """Where the positions of a game lead."""
+    return make_moves(without_turns(game.options))
+
+
 def check_solvable(game: Game) -> None:
     """Raise `OptionError` where the game is not small enough, or not of the kind that is solved here."""
     options = game.options
@@ -240,7 +245,7 @@ def compute(game: Game, progress: Progress | None = None) -> tuple[NDArray[np.fl
     small = make_moves(Options(rows="AD", columns=1))
     solve_positions(new_stages(small), blocks_of(np.arange(1), small.levels), small)  # compile before the clock starts
     began = time.perf_counter()
-    moves = make_moves(without_turns(game.options))
+    moves = moves_of(game)
     turns = 2 * game.options.max_turns
     values = np.empty((turns + 1, len(moves.swapped)))
     values[0] = moves.ends / 2
