@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import io
 import json
-import tempfile
 import zipfile
 from collections.abc import Sequence
 from importlib import import_module
@@ -22,7 +21,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from trialea.agents.model import FACTS, MODEL, ModelFileError, check_description, model_file
+from trialea.agents.model import FACTS, ModelFileError, check_description, model_file, name_of, written_whole
 from trialea.envs.agent import ValuesActions
 from trialea.envs.errors import OptionError, TrialeaError, missing_extra
 from trialea.envs.game import Game, States
@@ -177,7 +176,7 @@ class AfterstateAgent:
             ModelFileError: no model lies there, it is damaged, or it is for another game or number of players.
         """
         network = read_network(model_file(Path(path)), game)
-        return cls(game, network.requires_grad_(False), name=Path(path).name.removesuffix(".zip") or str(path))
+        return cls(game, network.requires_grad_(False), name=name_of(path))
 
     def act(self, states: States) -> NDArray[np.int64]:
         """A legal action (B,) for each of the (B,) states."""
@@ -223,9 +222,6 @@ def save_network(network: Network, file: Path, game: Game) -> None:
     content = io.BytesIO()
     torch.save(network.state_dict(), content)
     facts = {"format": 1, "kind": KIND, "description": game.description(), "hidden": network.hidden}
-    with tempfile.TemporaryDirectory(dir=file.parent) as folder:
-        temporary = Path(folder) / MODEL
-        with zipfile.ZipFile(temporary, "w") as archive:
-            archive.writestr(WEIGHTS, content.getvalue())
-            archive.writestr(FACTS, json.dumps(facts))
-        temporary.replace(file)
+    with written_whole(file) as temporary, zipfile.ZipFile(temporary, "w") as archive:
+        archive.writestr(WEIGHTS, content.getvalue())
+        archive.writestr(FACTS, json.dumps(facts))

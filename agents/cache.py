@@ -8,12 +8,15 @@ import os
 import tempfile
 import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from platformdirs import user_cache_path
+
+from trialea.envs.game import Game
 
 FORMAT = 1
 
@@ -82,6 +85,17 @@ def stored_array(
     except Exception as error:
         warnings.warn(f"cached table {path} is damaged ({error}); computing it again", DamagedTableWarning, 3)
     return None
+
+
+def solve_command(game: Game) -> str:
+    """The command that makes the solution of `game`, and keeps it."""
+    plain = Game(game.name)
+    words = ["trialea solve", game.name]
+    if game.num_players != plain.num_players:
+        words.append(f"--players {game.num_players}")
+    defaults = asdict(plain.options)
+    changed = [(key, value) for key, value in asdict(game.options).items() if value != defaults[key]]
+    return " ".join([*words, *(f"--{key.replace('_', '-')} {value}" for key, value in changed)])
 
 
 def parts_folder(description: Mapping[str, Any]) -> Path | None:

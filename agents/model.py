@@ -11,7 +11,10 @@ import copy
 import io
 import json
 import re
+import tempfile
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +74,7 @@ class ModelAgent:
             raise
         except Exception as error:  # it can be opened, but what is in it does not fit together
             raise ModelFileError(f"{file} is not a readable model: {error}") from error
-        return cls(game, network, name=Path(path).name.removesuffix(".zip") or str(path), seed=seed)
+        return cls(game, network, name=name_of(path), seed=seed)
 
     def scores(self, states: States) -> torch.Tensor:
         """The logarithms of the action probabilities up to a constant, (B, A); minus infinity where illegal."""
@@ -144,6 +147,20 @@ def check_description(file: Path, trained_for: dict[str, Any], game: Game) -> No
 def _in_words(description: dict[str, Any]) -> str:
     options = ", ".join(f"{key}={value}" for key, value in description["options"].items())
     return f"{description['game']} with {description['players']} players ({options})"
+
+
+def name_of(path: str | Path) -> str:
+    """How the model that a path names is called in results."""
+    return Path(path).name.removesuffix(".zip") or str(path)
+
+
+@contextmanager
+def written_whole(file: Path) -> Iterator[Path]:
+    """Where to write a model that then appears as `file`, whole or not at all."""
+    with tempfile.TemporaryDirectory(dir=file.parent) as folder:
+        temporary = Path(folder) / MODEL
+        yield temporary
+        temporary.replace(file)
 
 
 def model_file(path: Path) -> Path:

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from sb3_contrib import MaskablePPO
 
-from trialea.agents.model import MODEL, ModelFileError, network_from, write_facts
+from trialea.agents.model import MODEL, ModelFileError, network_from, write_facts, written_whole
 from trialea.envs.game import Game
 from trialea.evaluation.measure import versions
 from trialea.training.config import TrainConfig
@@ -30,11 +30,9 @@ PAST = "past.pt"
 
 def save_model(model: MaskablePPO, file: Path, game: Game, activation: str) -> None:
     """Write the model, with what it is for, whole or not at all."""
-    with tempfile.TemporaryDirectory(dir=file.parent) as folder:
-        temporary = Path(folder) / MODEL
+    with written_whole(file) as temporary:
         model.save(temporary)
         write_facts(temporary, game, activation)
-        temporary.replace(file)
 
 
 def save_checkpoint(

@@ -77,13 +77,34 @@ class Measure(_Strict):
     opponents: tuple[str, ...] = ("solver",)
 
 
-class TrainConfig(_Strict):
-    """Everything that decides a training run.
+class _Run(_Strict):
+    """What decides any training run.
 
     Attributes:
         game, players, options: what is played; by default for the fewest players.
         seed: the run's seed: the same seed, machine and versions give the same run.
         threads: torch's threads.
+    """
+
+    game: str
+    players: PositiveInt | None = None
+    options: dict[str, Any] = {}
+    seed: int = Field(default=0, ge=0, lt=2**31)
+    threads: PositiveInt = 2
+
+    def make_game(self) -> Game:
+        """The game to be played.
+
+        Raises:
+            OptionError: the game does not take so many players or these options.
+        """
+        return Game(entry_of(self.game).name, self.players, **self.options)
+
+
+class TrainConfig(_Run):
+    """Everything that decides a training run, beside what decides any.
+
+    Attributes:
         frames: decisions of the learner, over all environments.
         seat: the learner's seat: a number, `"random"` or `"rotate"`.
         opponents: the share of each kind of opponent: a registered name, or `"past"` for the learner's past selves.
@@ -96,11 +117,6 @@ class TrainConfig(_Strict):
         measure: measurements during the run.
     """
 
-    game: str
-    players: PositiveInt | None = None
-    options: dict[str, Any] = {}
-    seed: int = Field(default=0, ge=0, lt=2**31)
-    threads: PositiveInt = 2
     frames: PositiveInt
     seat: StrictInt | Literal["random", "rotate"] = "rotate"
     opponents: dict[str, NonNegativeFloat] = {"past": 1.0}
@@ -134,11 +150,10 @@ class TrainConfig(_Strict):
         Raises:
             OptionError: the game does not take so many players or these options, or not in this stage.
         """
-        name = entry_of(self.game).name
-        game = Game(name, self.players, **self.options)
+        game = super().make_game()
         if stage is None or not stage.options:
             return game
-        varied = Game(name, self.players, **{**self.options, **stage.options})
+        varied = Game(game.name, self.players, **{**self.options, **stage.options})
         if (varied.observation_size, varied.num_actions) != (game.observation_size, game.num_actions):
             raise OptionError(
                 f"a stage cannot change {', '.join(stage.options)}: what the policy sees or does would grow"
@@ -150,14 +165,11 @@ class TrainConfig(_Strict):
         return next((stage for stage in self.stages if frames < stage.until * self.frames), self.stages[-1])
 
 
-class AfterstateConfig(_Strict):
-    """Everything that decides the training of an afterstate agent, see `trialea.training.afterstate`.
+class AfterstateConfig(_Run):
+    """What decides the training of an afterstate agent, beside what decides any: see `trialea.training.afterstate`.
 
     Attributes:
         algorithm: says that this is one.
-        game, players, options: what is played; by default for the fewest players.
-        seed: the run's seed: the same seed, machine and versions give the same run.
-        threads: torch's threads.
         games: of self-play in all.
         batch: how many of them are played at once, and then learnt from.
         td_lambda: how far a position looks ahead: 0 to the next one, 1 to the end of the game.
@@ -170,11 +182,6 @@ class AfterstateConfig(_Strict):
     """
 
     algorithm: Literal["afterstate"]
-    game: str
-    players: PositiveInt | None = None
-    options: dict[str, Any] = {}
-    seed: int = Field(default=0, ge=0, lt=2**31)
-    threads: PositiveInt = 2
     games: PositiveInt
     batch: PositiveInt = 256
     td_lambda: float = Field(default=0.8, ge=0, le=1)
@@ -184,14 +191,6 @@ class AfterstateConfig(_Strict):
     hidden: tuple[PositiveInt, ...] = Field(default=(64, 32), min_length=1)
     checkpoints: PositiveInt = 10
     measure: Measure = Measure()
-
-    def make_game(self) -> Game:
-        """The game to be played.
-
-        Raises:
-            OptionError: the game does not take so many players or these options.
-        """
-        return Game(entry_of(self.game).name, self.players, **self.options)
 
 
 RunConfig = TrainConfig | AfterstateConfig

@@ -14,14 +14,14 @@ nobody's best play is other than at random, so that the one given is best but fo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trialea.agents.cache import digest_of
+from trialea.agents.cache import digest_of, solve_command
 from trialea.agents.no_dice.certificate import BEST_RESPONSE, ERROR, ONE_TURN, TIE_SPREAD
 from trialea.agents.no_dice.lookup import fill_policies, fill_position_values, fill_scores, fill_seat_values
 from trialea.agents.no_dice.play import look_up
@@ -349,12 +349,10 @@ def solve(game: Game, progress: Progress | None = None, parallel: str = THREADS)
             f"No Dice is solved for up to {MOST_POSITIONS:,} positions; {n} players to {target} have {positions:,}"
         )
     if progress is None and positions > QUICK and kept_table("values", game) is None:
-        defaults = asdict(type(game.options)())
-        changed = "".join(f" --{key} {value}" for key, value in asdict(game.options).items() if value != defaults[key])
         minutes = positions * _SECONDS / 60
         raise OptionError(
             f"the solution of No Dice for {n} players is made on request: run"
-            f" `trialea solve no_dice --players {n}{changed}` first (takes about {minutes:.0f} minutes on two cores)"
+            f" `{solve_command(game)}` first (takes about {minutes:.0f} minutes on two cores)"
         )
     return _solve(game, made_table, progress, parallel)
 

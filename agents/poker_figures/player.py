@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trialea.agents.poker_figures import search
-from trialea.agents.poker_figures.search import FILLINGS, NUMBER_OF, Leaves
+from trialea.agents.poker_figures.search import FILLINGS, Leaves
 from trialea.agents.poker_figures.turn import make_turn
 from trialea.envs.errors import OptionError
 from trialea.envs.game import Game, States
@@ -106,12 +106,7 @@ class TurnPlayer:
         """What `_values` gives, in states with so many throws to come."""
         turn, tables, count = self._turn, self._game.tables, len(states)
         records = plain(states)
-        own, writable, hands = (
-            np.empty((count, NUM_ROWS), np.int64),
-            np.empty(count, np.int64),
-            np.empty(count, np.int64),
-        )
-        search.read(records, tables, own, writable, hands)
+        own, writable, hands = search.read(records, tables)
         now = np.zeros((turn.num_results, count), np.bool_)
         rows = turn.rows[: turn.num_writes]
         search.mark_results(records, hands, writable, rows, turn.first, turn.taken, now)
@@ -127,11 +122,10 @@ class TurnPlayer:
 
     def _leaves(self, records: Any, to_come: int, own: NDArray[np.int64], writable: NDArray[np.int64]) -> Leaves:
         """What the positions that the rest of the turn may lead to are worth."""
-        turn, shape = self._turn, (len(records), len(FILLINGS))
+        shape = len(records), len(FILLINGS)
         odds, slopes, over = np.zeros(shape), np.zeros((*shape, NUM_ROWS)), np.zeros(shape, np.bool_)
         self._leaf(records, to_come, writable, odds, slopes, over)
-        rows, points = turn.rows[: turn.num_writes], turn.points[: turn.num_writes]
-        return Leaves(own, odds, slopes, over, NUMBER_OF, rows, points, turn.asks)
+        return search.make_leaves(self._turn, own, odds, slopes, over)
 
     def _last(self, leaves: Leaves, values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """After the last throw: fill in the value of passing; what each result is worth; no turn begins."""

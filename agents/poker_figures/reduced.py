@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from trialea.agents.cache import cached_array, digest_of, stored_array
+from trialea.agents.cache import cached_array, digest_of, solve_command, stored_array
 from trialea.agents.poker_figures.backward import (
     LANES,
     Moves,
@@ -229,12 +229,9 @@ def solve_reduced(game: Game, progress: Progress | None = None) -> ReducedSoluti
     found = stored_array(description)
     entries = count_positions(game.options) * 2 * game.options.max_turns
     if found is None and progress is None and entries > QUICK:
-        defaults = asdict(Options())
-        changed = [(key, value) for key, value in asdict(game.options).items() if value != defaults[key]]
-        written = "".join(f" --{key.replace('_', '-')} {value}" for key, value in changed)
         raise OptionError(
             "the solution of this game is made on request: run"
-            f" `trialea solve poker_figures{written}` first (takes about {entries * _SECONDS / 60:.1f} minutes)"
+            f" `{solve_command(game)}` first (takes about {entries * _SECONDS / 60:.1f} minutes)"
         )
     values, facts = found or cached_array(description, lambda: compute(game, progress))
     return ReducedSolution(game, values, facts["seconds"])

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from trialea.agents.poker_figures.turn import choose_rethrow, go_back
+from trialea.agents.poker_figures.turn import Turn, choose_rethrow, go_back
 from trialea.envs.jit import entry, kernel
 from trialea.envs.poker_figures.game import hand_of, writable_rows
 from trialea.envs.poker_figures.rules import NUM_REROLLS, NUM_ROWS, NUM_THROWS
@@ -60,6 +60,12 @@ class Leaves(NamedTuple):
     rows: Any
     points: Any
     asks: Any
+
+
+def make_leaves(turn: Turn, own: Any, odds: Any, slopes: Any, over: Any) -> Leaves:
+    """`Leaves`, as far as they do not follow from the turn."""
+    rows, points = turn.rows[: turn.num_writes], turn.points[: turn.num_writes]
+    return Leaves(own, odds, slopes, over, NUMBER_OF, rows, points, turn.asks)
 
 
 @kernel
@@ -148,9 +154,17 @@ def rethrow_back(values: Any, again: Any, lattice: Any) -> None:
     choose_rethrow(values, again, lattice)
 
 
+def read(states: Any, tables: Any) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """The movers' cells (B, 8) as in `Leaves`, the rows that they may write now (B,) and their hands (B,)."""
+    count = len(states)
+    found = np.empty((count, NUM_ROWS), np.int64), np.empty(count, np.int64), np.empty(count, np.int64)
+    fill_read(states, tables, *found)
+    return found
+
+
 @entry
-def read(states: Any, tables: Any, own: Any, writable: Any, hands: Any) -> None:
-    """The mover's cells (B, 8) as in `Leaves`, the rows that it may write now (B,) and its hands (B,)."""
+def fill_read(states: Any, tables: Any, own: Any, writable: Any, hands: Any) -> None:
+    """What `read` gives."""
     for i in range(len(states)):
         state = states[i]
         hands[i], writable[i] = hand_of(state, tables), writable_rows(state, tables)

@@ -101,17 +101,6 @@ class Estimate:
             values[index] = read(plain(states[index]), self._solve(plain(picked)), lanes)
         return self._of_seats(states, values)
 
-    def _read(self, records: Any) -> tuple[Ints, Ints, Ints]:
-        """The movers' cells (N, 8), the rows that they may write (N,) and their hands (N,)."""
-        count = len(records)
-        own, writable, hands = (
-            np.empty((count, NUM_ROWS), np.int64),
-            np.empty(count, np.int64),
-            np.empty(count, np.int64),
-        )
-        search.read(records, self._game.tables, own, writable, hands)
-        return own, writable, hands
-
     def _solve(self, records: Any) -> _Turns:
         """The turns of the movers of states (N,); with two players those of both, the first's before the second's."""
         turn, count = self._turn, len(records)
@@ -168,11 +157,8 @@ class Estimate:
 
     def _leaves(self, records: Any) -> Leaves:
         """What the positions after the turn are worth with up to two cells written."""
-        turn = self._turn
-        odds, slopes, over = self._assess(records, 2, _TWO_CELLS)
-        own, _, _ = self._read(records)
-        rows, points = turn.rows[: turn.num_writes], turn.points[: turn.num_writes]
-        return Leaves(own, odds, slopes, over, NUMBER_OF, rows, points, turn.asks)
+        own, _, _ = search.read(records, self._game.tables)
+        return search.make_leaves(self._turn, own, *self._assess(records, 2, _TWO_CELLS))
 
     def _assess(self, records: Any, cells: int, fillings: Any) -> tuple[Floats, Floats, NDArray[np.bool_]]:
         """`leaf.assess_all` of states (N,) for fillings of up to so many cells."""
@@ -192,7 +178,7 @@ class Estimate:
     def _decided(self, records: Any, turns: _Turns, sheet: Ints) -> Floats:
         """The movers' values (N,) in states in which they are to act, `sheet` being the numbers of their turns."""
         turn, to_come = self._turn, NUM_THROWS - records["throws"].astype(np.int64)
-        _, writable, hands = self._read(records)
+        _, writable, hands = search.read(records, self._game.tables)
         now = np.zeros((turn.num_results, len(records)), np.bool_)
         rows = turn.rows[: turn.num_writes]
         search.mark_results(records, hands, writable, rows, turn.first, turn.taken, now)
@@ -204,7 +190,7 @@ class Estimate:
     def _expected(self, records: Any, turns: _Turns, sheet: Ints) -> Floats:
         """The movers' values (N,) in states in which dice are to be thrown."""
         to_come, pending = NUM_THROWS - records["throws"].astype(np.int64), records["pending"].astype(np.int64)
-        _, _, hands = self._read(records)
+        _, _, hands = search.read(records, self._game.tables)
         values = turns.fresh[to_come, sheet]
         some = np.flatnonzero(pending != ALL_DICE)
         values[some] = turns.rethrown[to_come[some], self._turn.kept[hands[some], pending[some] - 1], sheet[some]]
