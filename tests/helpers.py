@@ -17,6 +17,7 @@ import numpy as np
 
 import trialea
 from trialea.envs.aec import MultiAgentEnv
+from trialea.envs.agent import Agent
 from trialea.envs.game import Game, States
 from trialea.envs.jit import entry
 from trialea.envs.loops import MAX_PLAYERS
@@ -135,6 +136,16 @@ def random_play(game: Game, states: States, rng: np.random.Generator) -> Iterato
         actions = [pick(mask, rng) for mask in game.masks(states[every])]
         game.step(states, actions, every)
         every = every[states.over[every] == 0]
+
+
+def played_out(game: Game, agent: Agent, count: int) -> States:
+    """So many games, from the seeds 0, 1, 2, …, played to their end by one agent in all seats."""
+    states = game.start(range(count))
+    playing = np.arange(count)
+    while len(playing):
+        game.step(states, agent.act(states[playing]), playing)
+        playing = playing[states.over[playing] == 0]
+    return states
 
 
 def positions(game: Game, count: int, seed: int = 0, most_decisions: int = 60) -> States:

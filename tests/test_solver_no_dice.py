@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.helpers import game_of, positions
+from tests.helpers import game_of, played_out, positions
 from tests.oracle import no_dice as oracle
 from trialea import OptionError
 from trialea.agents.cache import digest_of
@@ -187,11 +187,7 @@ def test_greedy_scores_what_it_should_in_a_turn(throws: int, reading: oracle.Int
 def test_the_solver_wins_against_itself_as_often_as_it_says() -> None:
     game = game_of("no_dice")
     agent = SolverAgent(game)
-    states = game.start(range(20_000))
-    playing = np.arange(len(states))
-    while len(playing):
-        game.step(states, agent.act(states[playing]), playing)
-        playing = playing[states.over[playing] == 0]
+    states = played_out(game, agent, 20_000)
     expected = agent.solution.value(0, 0)
     error = (expected * (1 - expected) / len(states)) ** 0.5
     assert abs(states.share[:, 0].mean() - expected) < 4.5 * error

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.helpers import game_of
+from tests.helpers import game_of, played_out
 from tests.oracle import no_dice as oracle
 from trialea.agents.no_dice.certificate import tie_spread
 from trialea.agents.no_dice.play import play
@@ -219,11 +219,7 @@ def test_more_points_are_never_better() -> None:
 def test_the_agent_wins_from_each_seat_as_often_as_the_table_says() -> None:
     game = game_of("no_dice", 3, target=6)
     agent = SolverAgent(game)
-    states = game.start(range(20_000))
-    playing = np.arange(len(states))
-    while len(playing):
-        game.step(states, agent.act(states[playing]), playing)
-        playing = playing[states.over[playing] == 0]
+    states = played_out(game, agent, 20_000)
     expected = agent.solution.values[0, 0, 0]
     error = np.sqrt(expected * (1 - expected) / len(states))
     assert (np.abs(states.share[:, :3].mean(axis=0) - expected) < 4.5 * error).all()
