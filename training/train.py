@@ -84,7 +84,7 @@ def build(config: TrainConfig) -> Parts:
     opponents = {past if name == "past" else name: share for name, share in config.opponents.items() if share}
     stage = config.stages[0]
     games = LearnerGames(config.make_game(stage), config.ppo.environments, opponents, config.seat, "win")
-    env = GamesVecEnv(games, stage.horizon, _judge(config, game))
+    env = GamesVecEnv(games, judge=_judge(config, game))
     env.aim(stage.reward, stage.horizon)
     settings = config.ppo
     model = MaskablePPO(

@@ -45,7 +45,9 @@ class TurnPlayer:
         self._game = game
         self._turn = make_turn(game.options)
         self._leaf = leaf
-        self._is_write = np.isin(np.arange(game.num_actions), range(WRITE, ASIDE))
+        # Of equal actions the first in this order is taken.
+        writes = range(WRITE, ASIDE)
+        self._order = np.array([*writes, *(action for action in range(game.num_actions) if action not in writes)])
 
     def act(self, states: States) -> NDArray[np.int64]:
         """A legal action (B,) for each of the (B,) states."""
@@ -74,10 +76,7 @@ class TurnPlayer:
         return self._choose(states, values), begun
 
     def _choose(self, states: States, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        every = np.arange(len(states))
-        write = values[:, WRITE:ASIDE].argmax(axis=1) + WRITE
-        others = np.where(self._is_write, -np.inf, values).argmax(axis=1)
-        actions: NDArray[np.int64] = np.where(values[every, write] >= values[every, others], write, others)
+        actions: NDArray[np.int64] = self._order[values[:, self._order].argmax(axis=1)]
         bound = np.flatnonzero(states.bound)
         if len(bound):
             actions[bound] = self._decide_bound(states[bound].view(np.recarray))
