@@ -13,7 +13,7 @@ import json
 import re
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from trialea.envs.errors import OptionError, TrialeaError, missing_extra
 from trialea.envs.game import Game, States
+from trialea.envs.padding import View
 
 try:
     import torch
@@ -49,13 +50,22 @@ class ModelAgent:
         name: how it is called in results.
         sample: draw from the policy instead of taking its most probable action.
         seed: what the draws depend on, beside the game's own seed.
+        seats: the most players that the policy is for, where it is for several numbers of players: its observations
+            are then padded, see `trialea.envs.padding.View`.
     """
 
     def __init__(
-        self, game: Game, network: nn.Module, name: str = "model", sample: bool = False, seed: int = 0
+        self,
+        game: Game,
+        network: nn.Module,
+        name: str = "model",
+        sample: bool = False,
+        seed: int = 0,
+        seats: int | None = None,
     ) -> None:
         self.name = name
         self._game = game
+        self._view = View(game, seats)
         self._network = network
         self._sample = sample
         self._seed = np.uint64(seed)
@@ -69,17 +79,17 @@ class ModelAgent:
         """
         file = model_file(Path(path))
         try:
-            network = _checked_network(file, game)
+            network, seats = _checked_network(file, game)
         except TrialeaError:
             raise
         except Exception as error:  # it can be opened, but what is in it does not fit together
             raise ModelFileError(f"{file} is not a readable model: {error}") from error
-        return cls(game, network, name=name_of(path), seed=seed)
+        return cls(game, network, name=name_of(path), seed=seed, seats=seats)
 
     def scores(self, states: States) -> torch.Tensor:
         """The logarithms of the action probabilities up to a constant, (B, A); minus infinity where illegal."""
         with torch.inference_mode():
-            scores: torch.Tensor = self._network(torch.from_numpy(self._game.observe(states)))
+            scores: torch.Tensor = self._network(torch.from_numpy(self._view.observe(states)))
             return scores.masked_fill(torch.from_numpy(self._game.masks(states)) == 0, -torch.inf)
 
     @property
@@ -116,20 +126,27 @@ def draw(scores: torch.Tensor, uniform: NDArray[np.float64]) -> NDArray[np.int64
     return actions
 
 
-def _checked_network(file: Path, game: Game) -> nn.Sequential:
-    """The network in a model file that is for `game`."""
+def _checked_network(file: Path, game: Game) -> tuple[nn.Sequential, int | None]:
+    """The network in a model file that is for `game`, and what its observations are padded to."""
     facts, weights = read_model(file)
+    seats = None
     if facts.get("description") is not None:
         check_description(file, facts["description"], game)
+        seats = seats_of(facts["description"]["players"])
     network = network_from(weights, facts.get("activation", "tanh"))
-    shape = _shape(network)
-    if shape != (game.observation_size, game.num_actions):
+    shape, size = _shape(network), View(game, seats).size
+    if shape != (size, game.num_actions):
         raise ModelFileError(
             f"{file} reads {shape[0]} numbers and chooses among {shape[1]} actions; {game!r} shows"
-            f" {game.observation_size} and has {game.num_actions}"
+            f" {size} and has {game.num_actions}"
         )
-    network(torch.zeros(1, game.observation_size))  # fails where its layers do not fit each other
-    return network
+    network(torch.zeros(1, size))  # fails where its layers do not fit each other
+    return network, seats
+
+
+def seats_of(players: int | Sequence[int]) -> int | None:
+    """What the observations of a policy for so many players are padded to: nothing, where it is for one number."""
+    return None if isinstance(players, int) else max(players)
 
 
 def _shape(network: nn.Sequential) -> tuple[int, int]:
@@ -140,13 +157,18 @@ def _shape(network: nn.Sequential) -> tuple[int, int]:
 
 def check_description(file: Path, trained_for: dict[str, Any], game: Game) -> None:
     """Raise `ModelFileError` where a model was trained for another game than `game`, by their descriptions."""
+    players = trained_for["players"]
+    if game.num_players in ([players] if isinstance(players, int) else players):
+        trained_for = {**trained_for, "players": game.num_players}
     if trained_for != game.description():
         raise ModelFileError(f"{file} is a policy for {_in_words(trained_for)}, not {_in_words(game.description())}")
 
 
 def _in_words(description: dict[str, Any]) -> str:
     options = ", ".join(f"{key}={value}" for key, value in description["options"].items())
-    return f"{description['game']} with {description['players']} players ({options})"
+    players = description["players"]
+    number = players if isinstance(players, int) else ", ".join(map(str, players))
+    return f"{description['game']} with {number} players ({options})"
 
 
 def name_of(path: str | Path) -> str:
@@ -206,9 +228,9 @@ def _facts_of_stock_model(archive: zipfile.ZipFile) -> dict[str, Any]:
     return {"activation": named.group(1).lower() if named else "tanh"}
 
 
-def write_facts(file: Path, game: Game, activation: str) -> None:
-    """Add to a model file what it is for."""
-    facts = {"format": 1, "description": game.description(), "activation": activation}
+def write_facts(file: Path, description: Mapping[str, Any], activation: str) -> None:
+    """Add to a model file what it is for: a game's description, whose `players` may be several numbers."""
+    facts = {"format": 1, "description": dict(description), "activation": activation}
     with zipfile.ZipFile(file, "a") as archive:
         archive.writestr(FACTS, json.dumps(facts))
 

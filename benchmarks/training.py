@@ -29,6 +29,7 @@ class FreeVecEnv(GamesVecEnv):
         self._masks = games.masks()
         self._rewards = np.zeros(self.num_envs, np.float32)
         self._dones = np.zeros(self.num_envs, np.bool_)
+        self._infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
 
     def reset(self) -> NDArray[np.float32]:
         return self._observations

@@ -78,7 +78,7 @@ class MultiAgentEnv(AECEnv[str, Observation, int | None]):
         self.agent_selection = self.possible_agents[0]
         self._renderer = Renderer(self.game, render_mode, fps=4)
         self._seats = {agent: seat for seat, agent in enumerate(self.possible_agents)}
-        box = observation_box(self.game)
+        box = observation_box(self.game.observation_size)
         self.observation_spaces: dict[str, spaces.Space[Any]] = {
             agent: spaces.Dict(
                 observation=spaces.Box(0.0, 1.0, box.shape, np.float32),

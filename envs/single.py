@@ -63,7 +63,7 @@ class SingleAgentEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         self._renderer = Renderer(self.game, render_mode, fps=self.metadata["render_fps"])
         self._games = LearnerGames(self.game, 1, opponents, seat, reward)
         self._started = False
-        self.observation_space: spaces.Space[Any] = observation_box(self.game)
+        self.observation_space: spaces.Space[Any] = observation_box(self.game.observation_size)
         self.action_space: spaces.Discrete = LegalDiscrete(self.game.num_actions, self.action_masks)
 
     def __setstate__(self, state: dict[str, Any]) -> None:

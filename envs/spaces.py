@@ -9,12 +9,10 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from trialea.envs.game import Game
 
-
-def observation_box(game: Game) -> spaces.Box:
-    """The space of a game's observation vectors: (D,) float32 from 0 to 1."""
-    return spaces.Box(0.0, 1.0, (game.observation_size,), np.float32)
+def observation_box(size: int) -> spaces.Box:
+    """The space of observation vectors of this length D: (D,) float32 from 0 to 1."""
+    return spaces.Box(0.0, 1.0, (size,), np.float32)
 
 
 class LegalDiscrete(spaces.Discrete):

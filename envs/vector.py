@@ -63,7 +63,7 @@ class BatchedEnv(VectorEnv[Array, Array, Array]):
         self.render_mode = render_mode
         self.autoreset_mode = _autoreset_mode(autoreset_mode)
         self.metadata = {"render_modes": ["ansi"], "autoreset_mode": self.autoreset_mode}
-        self.single_observation_space = observation_box(self.game)
+        self.single_observation_space = observation_box(self.game.observation_size)
         self.single_action_space = Discrete(self.game.num_actions)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.games = LearnerGames(self.game, num_envs, opponents, seat, reward)

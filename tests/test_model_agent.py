@@ -25,7 +25,6 @@ from trialea import GAMES, OptionError, make_agent
 from trialea.agents.model import ModelAgent, ModelFileError, draw, snapshot
 from trialea.envs.game import Game, States
 from trialea.training.checkpoint import save_model
-from trialea.training.past import PastSelves
 
 every_game = pytest.mark.parametrize("name", GAMES)
 BELOW_ONE = float(np.nextafter(1.0, 0.0))
@@ -59,7 +58,7 @@ def saved(tmp_path: Path) -> Callable[..., Path]:
     def save(name: str, model: MaskablePPO | None = None, game: Game | None = None, place: str = "model.zip") -> Path:
         file = tmp_path / place
         file.parent.mkdir(parents=True, exist_ok=True)
-        save_model(model or stock_model(name), file, game or game_of(name), "tanh")
+        save_model(model or stock_model(name), file, (game or game_of(name)).description(), "tanh")
         return file
 
     return save
@@ -361,35 +360,7 @@ def test_probabilities_are_those_of_maskable_ppo(name: str) -> None:
     assert not ours[masks == 0].any()
 
 
-# Past selves -----------------------------------------------------------------------------------------------------
-
-
-@every_game
-def test_past_selves_keep_the_newest_snapshots(name: str) -> None:
-    networks = [snapshot(stock_model(name, seed=seed).policy) for seed in range(5)]
-    past = PastSelves(game_of(name), slots=3, seed=0)
-    for number, network in enumerate(networks, 1):
-        past.add(network)
-        assert past.networks == networks[max(0, number - 3) : number]
-
-
-@every_game
-def test_past_selves_play_each_game_throughout_as_one_snapshot(name: str) -> None:
-    game = game_of(name)
-    networks = [snapshot(stock_model(name, seed=seed).policy) for seed in range(3)]
-    past = PastSelves(game, slots=3, seed=7)
-    for network in networks:
-        past.add(network)
-    states = some_positions(game)
-    actions = past.act(states)
-    assert np.take_along_axis(game.masks(states), actions[:, None], axis=1).all()
-    which = states.seed % np.uint64(3)
-    for number, network in enumerate(networks):
-        mine = states[which == number].view(np.recarray)
-        assert len(mine) > 50
-        expected = ModelAgent(game, network, sample=True, seed=7).act(mine)
-        assert np.array_equal(actions[which == number], expected)
-    assert past.name == "past"
+# Snapshots -----------------------------------------------------------------------------------------------------
 
 
 @every_game

@@ -190,7 +190,7 @@ def test_stages_set_reward_and_horizon_and_the_entropy_falls(tmp_path: Path, mon
     on_step = RunCallback._on_step
 
     def step(self: RunCallback) -> bool:
-        seen.append((self._env.games.reward, self._env.horizon))
+        seen.append((self._env.games[0].reward, self._env.horizon))
         entropy.append(self.model.ent_coef)
         return on_step(self)
 

@@ -29,7 +29,7 @@ def test_games_begin_anew_under_the_next_options(tmp_path: Path, monkeypatch: py
 
     def note(self: RunCallback) -> None:
         begin(self)
-        games = self._env.games
+        games = self._env.games[0]
         fresh = bool((games.own_turns() == 0).all() and self.model._last_episode_starts.all())
         seen[self.num_timesteps // ROLLOUT] = (
             games.game.options.target,

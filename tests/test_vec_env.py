@@ -82,7 +82,7 @@ def test_masks_are_those_of_each_game(name: str, players: int) -> None:
     env.seed(players)
     env.reset()
     for _ in range(40):
-        games = env.games
+        games = env.games[0]
         expected = [games.game.masks(games.states[i : i + 1].view(np.recarray))[0] for i in range(COUNT)]
         assert np.array_equal(get_action_masks(env), expected)
         assert np.array_equal(env.env_method("action_masks"), expected)
@@ -128,18 +128,18 @@ def test_a_game_that_ends_begins_again_in_the_same_step(name: str) -> None:
     env.reset()
     endings, totals = 0, np.zeros(COUNT)
     for _ in range(150):
-        before = env.games.states.copy()
+        before = env.games[0].states.copy()
         observations, rewards, dones, infos = env.step(choose(env.action_masks(), rng))
         totals += rewards
-        assert np.array_equal(observations, env.games.observe())
-        assert np.array_equal(env.games.states.seed != before.seed, dones)
+        assert np.array_equal(observations, env.games[0].observe())
+        assert np.array_equal(env.games[0].states.seed != before.seed, dones)
         for i in np.flatnonzero(dones):
             endings += 1
             assert infos[i]["episode"]["r"] == pytest.approx(totals[i])
             assert rewards[i] == totals[i]
             assert not np.array_equal(infos[i]["terminal_observation"], observations[i])
             assert infos[i]["terminal_observation"] in env.observation_space
-            assert env.games.own_turns()[i] == 0
+            assert env.games[0].own_turns()[i] == 0
         assert all(infos[i] == {} for i in np.flatnonzero(~dones))
         totals[dones] = 0
     assert endings > COUNT
@@ -167,10 +167,10 @@ def test_an_illegal_action_is_refused_and_moves_no_game(name: str) -> None:
     env.reset()
     actions = choose(env.action_masks(), np.random.default_rng(0))
     actions[3] = [*np.flatnonzero(env.action_masks()[3] == 0), env.action_space.n][0]
-    before = env.games.states.tobytes()
+    before = env.games[0].states.tobytes()
     with pytest.raises(IllegalActionError, match="game 3"):
         env.step(actions)
-    assert env.games.states.tobytes() == before
+    assert env.games[0].states.tobytes() == before
 
 
 # The horizon of a turn -------------------------------------------------------------------------------------------
@@ -183,7 +183,7 @@ def test_with_the_horizon_of_a_turn_each_turn_ends_for_the_learner_while_its_gam
     env, rng = vec(name, players=players, reward="score", horizon="turn"), np.random.default_rng(4)
     env.seed(1)
     env.reset()
-    games, every = env.games, np.arange(COUNT)
+    games, every = env.games[0], np.arange(COUNT)
     turns_over = games_over = 0
     for _ in range(120):
         before, seats = games.states.copy(), games.seats.copy()
@@ -326,10 +326,10 @@ def test_what_the_others_score_is_never_put_on_the_learners_account(players: int
     env.reset()
     every, others_scored = np.arange(20), 0
     for _ in range(12):
-        seats, before = env.games.seats.copy(), env.games.states.copy()
-        _, rewards, dones, _ = env.step(careful.act(env.games.states))
+        seats, before = env.games[0].seats.copy(), env.games[0].states.copy()
+        _, rewards, dones, _ = env.step(careful.act(env.games[0].states))
         going = ~dones
-        gained = env.games.states.scores.astype(int) - before.scores
+        gained = env.games[0].states.scores.astype(int) - before.scores
         assert np.allclose(rewards[going], gained[every, seats][going] * game.score_scale)
         others_scored += int((gained.sum(axis=1) - gained[every, seats])[going].sum())
     assert others_scored > 1000
@@ -340,13 +340,13 @@ def test_regret_is_what_each_decision_costs_by_the_judges_values(name: str, judg
     game = game_of(name, **SHORT[name])
     agent = named_agent(judge, game)
     assert isinstance(agent, ValuesActions)
-    env = GamesVecEnv(LearnerGames(game, 20, "random", "rotate", "score"), judge=agent)
+    env = GamesVecEnv(LearnerGames(game, 20, "random", "rotate", "score"), judges=[agent])
     env.aim("regret", "decision")
     env.seed(0)
     env.reset()
     rng, paid = np.random.default_rng(0), []
     for step in range(12):
-        states = env.games.states.copy()
+        states = env.games[0].states.copy()
         values = agent.action_values(states)
         assert (np.isnan(values) == (env.action_masks() == 0)).all()
         best = agent.act(states) if step % 3 == 0 else choose(env.action_masks(), rng)

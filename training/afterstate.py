@@ -36,7 +36,7 @@ from trialea.envs.game import Game
 from trialea.training.callbacks import (
     Every,
     in_short,
-    measure_agent,
+    measure_agents,
     stop_on_interrupt,
     training_bar,
     write_measurement,
@@ -214,7 +214,7 @@ def self_play(config: AfterstateConfig, learner: Learner, run: Path, checkpoint:
 
 def _measure(learner: Learner, config: AfterstateConfig, run: Path, began: float) -> str:
     """Write down how the network as it stands fares; returns that in short."""
-    found = measure_agent(learner.agent(), config)
+    found = measure_agents([learner.agent()], config)
     seconds = round(time.perf_counter() - began, 3)
     write_measurement(run, {"frames": learner.frames, "games": learner.games, "seconds": seconds, **found})
     return in_short(found)

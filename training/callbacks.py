@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
@@ -16,13 +16,13 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from sb3_contrib import MaskablePPO
 from stable_baselines3.common.callbacks import BaseCallback
 
-from trialea.agents.model import ModelAgent, snapshot
+from trialea.agents.model import ModelAgent, seats_of, snapshot
 from trialea.envs.agent import Agent
 from trialea.envs.game import Game
 from trialea.evaluation import evaluate
 from trialea.training.checkpoint import save_checkpoint
 from trialea.training.config import RunConfig, TrainConfig
-from trialea.training.past import PastSelves
+from trialea.training.league import League
 from trialea.training.vec_env import GamesVecEnv
 
 
@@ -60,7 +60,7 @@ class RunCallback(BaseCallback):
     Args:
         config: the run's configuration.
         env: the learner's games.
-        past: the pool of snapshots.
+        league: the opponents.
         folder: the run folder.
         seconds: how long the run had taken before it was resumed.
         start: the frames it had then.
@@ -71,7 +71,7 @@ class RunCallback(BaseCallback):
         self,
         config: TrainConfig,
         env: GamesVecEnv,
-        past: PastSelves,
+        league: League,
         folder: Path,
         seconds: float = 0.0,
         start: int = 0,
@@ -81,7 +81,7 @@ class RunCallback(BaseCallback):
         self.model: MaskablePPO
         self._config = config
         self._env = env
-        self._past = past
+        self._league = league
         self._folder = folder
         self._began = time.perf_counter() - seconds
         self._snapshots = Every(config.snapshots, config.frames, start)
@@ -107,11 +107,12 @@ class RunCallback(BaseCallback):
         done = self.num_timesteps / self._config.frames
         stage = self._config.stage_at(self.num_timesteps)
         self._env.aim(stage.reward, stage.horizon)
-        self._set_game(self._config.make_game(stage))
+        self._set_games(self._config.make_games(stage))
         self.model.ent_coef = self._config.ppo.entropy.at(done)
         self.logger.record("train/entropy_coefficient", self.model.ent_coef)
         if self._snapshots.due(self.num_timesteps):
-            self._past.add(snapshot(self.model.policy))
+            self._league.add(snapshot(self.model.policy))
+        self._league.weigh()
         if self._measurements.due(self.num_timesteps) or not self.num_timesteps:
             self.measure()
         stop = self.stopping  # may be set at any moment
@@ -122,11 +123,12 @@ class RunCallback(BaseCallback):
         rate = (self.num_timesteps - self._start) / max(elapsed, 1e-9)
         self._bar.update(self._task, completed=self.num_timesteps, rate=rate, latest=self._latest)
 
-    def _set_game(self, game: Game) -> None:
-        """Play this game from now on; where it differs from what was played, all games begin anew."""
-        if game == self._env.games.game:
+    def _set_games(self, games: Sequence[Game]) -> None:
+        """Play these from now on; where they differ from what was played, all games begin anew."""
+        if all(game == batch.game for game, batch in zip(games, self._env.games, strict=True)):
             return
-        self._env.games.game = game
+        for game, batch in zip(games, self._env.games, strict=True):
+            batch.game = game
         self.model._last_obs = self._env.reset()
         self.model._last_episode_starts = np.ones(self._env.num_envs, np.bool_)
 
@@ -139,31 +141,38 @@ class RunCallback(BaseCallback):
     def checkpoint(self) -> Path:
         """Save the run as it stands."""
         return save_checkpoint(
-            self._folder / "checkpoints", self.model, self._env, self._past, self._config, self.seconds
+            self._folder / "checkpoints", self.model, self._env, self._league, self._config, self.seconds
         )
 
     def measure(self) -> None:
         """Play the current policy against the opponents of the configuration, and write down how it fares."""
-        agent = ModelAgent(self._config.make_game(), snapshot(self.model.policy), name="learner")
-        found = measure_agent(agent, self._config)
+        network, games = snapshot(self.model.policy), self._config.make_games()
+        seats = seats_of(self._config.description()["players"])
+        agents = [ModelAgent(game, network, name="learner", seats=seats) for game in games]
+        found = measure_agents(agents, self._config)
         write_measurement(self._folder, {"frames": self.num_timesteps, "seconds": round(self.seconds, 3), **found})
         for key, value in found.items():
             self.logger.record(f"measure/{key}", value)
         self._latest = in_short(found)
 
 
-def measure_agent(agent: Agent, config: RunConfig) -> dict[str, Any]:
-    """How an agent fares against the opponents of a configuration, by the names of `metrics.jsonl`."""
+def measure_agents(agents: Sequence[Agent], config: RunConfig) -> dict[str, Any]:
+    """How an agent fares against the opponents of a configuration, by the names of `metrics.jsonl`.
+
+    It comes as one agent for each game of the configuration. Where there are several, names begin with the number of
+    players, such as `3p/regret`.
+    """
     found: dict[str, Any] = {}
-    for opponent in config.measure.opponents:
-        players: list[Agent | str] = [agent, opponent]
-        result = evaluate(
-            config.make_game(), players, games=config.measure.games, seed=config.seed, worst=0, luck=False
-        )
-        found[f"win_rate/{opponent}"] = result.win_rate[0]
-        if result.regret is not None and "regret" not in found:  # against the first opponent
-            found["regret"] = result.regret[0].per_decision
-            found["optimal_share"] = result.regret[0].optimal_share
+    games = config.make_games()
+    for agent, game in zip(agents, games, strict=True):
+        begin = f"{game.num_players}p/" if len(games) > 1 else ""
+        for opponent in config.measure.opponents:
+            players: list[Agent | str] = [agent, *[opponent] * (game.num_players - 1)]
+            result = evaluate(game, players, games=config.measure.games, seed=config.seed, worst=0, luck=False)
+            found[f"{begin}win_rate/{opponent}"] = result.win_rate[0]
+            if result.regret is not None and f"{begin}regret" not in found:  # against the first opponent
+                found[f"{begin}regret"] = result.regret[0].per_decision
+                found[f"{begin}optimal_share"] = result.regret[0].optimal_share
     return found
 
 
@@ -175,7 +184,8 @@ def write_measurement(run: Path, line: dict[str, Any]) -> None:
 
 def in_short(found: dict[str, Any]) -> str:
     """What a progress bar shows of a measurement."""
-    return "  ".join(f"{key} {value:.3g}" for key, value in found.items() if "/" in key or key == "regret")
+    shown = {key: value for key, value in found.items() if "win_rate" in key or key.endswith("regret")}
+    return "  ".join(f"{key} {value:.3g}" for key, value in shown.items())
 
 
 class Stoppable(Protocol):

@@ -8,7 +8,7 @@ import platform
 import shutil
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,33 +18,32 @@ import torch
 from sb3_contrib import MaskablePPO
 
 from trialea.agents.model import MODEL, ModelFileError, network_from, write_facts, written_whole
-from trialea.envs.game import Game
 from trialea.evaluation.measure import versions
 from trialea.training.config import TrainConfig
-from trialea.training.past import PastSelves
+from trialea.training.league import League
 from trialea.training.vec_env import GamesVecEnv
 
 STATE = "state.npz"
 PAST = "past.pt"
 
 
-def save_model(model: MaskablePPO, file: Path, game: Game, activation: str) -> None:
+def save_model(model: MaskablePPO, file: Path, description: Mapping[str, Any], activation: str) -> None:
     """Write the model, with what it is for, whole or not at all."""
     with written_whole(file) as temporary:
         model.save(temporary)
-        write_facts(temporary, game, activation)
+        write_facts(temporary, description, activation)
 
 
 def save_checkpoint(
-    folder: Path, model: MaskablePPO, env: GamesVecEnv, past: PastSelves, config: TrainConfig, seconds: float
+    folder: Path, model: MaskablePPO, env: GamesVecEnv, league: League, config: TrainConfig, seconds: float
 ) -> Path:
     """Save a run that stands between two rollouts, into `folder`/<frames>; returns that path."""
     target = folder / f"{model.num_timesteps:012d}"
     if target.exists():
         return target
     with new_checkpoint(target) as temporary:
-        save_model(model, temporary / MODEL, config.make_game(), config.ppo.activation)
-        _save_state(temporary, model, env, past, seconds)
+        save_model(model, temporary / MODEL, config.description(), config.ppo.activation)
+        _save_state(temporary, model, env, league, seconds)
     return target
 
 
@@ -58,11 +57,13 @@ def new_checkpoint(target: Path) -> Iterator[Path]:
     temporary.rename(target)
 
 
-def _save_state(folder: Path, model: MaskablePPO, env: GamesVecEnv, past: PastSelves, seconds: float) -> None:
+def _save_state(folder: Path, model: MaskablePPO, env: GamesVecEnv, league: League, seconds: float) -> None:
     """Write what a checkpoint holds beside its model."""
     # What the two generators will draw next: torch's samples actions, NumPy's shuffles minibatches.
     _, numpy_words, numpy_place, *_ = np.random.get_state(legacy=True)  # noqa: NPY002
-    arrays: dict[str, Any] = {f"games_{name}": value for name, value in env.games.snapshot().items()}
+    arrays: dict[str, Any] = {f"league_{name}": value for name, value in league.snapshot().items()}
+    for number, games in enumerate(env.games):
+        arrays |= {f"games{number}_{name}": value for name, value in games.snapshot().items()}
     np.savez(
         folder / STATE,
         frames=model.num_timesteps,
@@ -74,7 +75,7 @@ def _save_state(folder: Path, model: MaskablePPO, env: GamesVecEnv, past: PastSe
         numpy_place=numpy_place,
         **arrays,
     )
-    torch.save([network.state_dict() for network in past.networks], folder / PAST)
+    torch.save([network.state_dict() for network in league.networks], folder / PAST)
 
 
 def newest_checkpoint(folder: Path) -> Path | None:
@@ -100,7 +101,7 @@ def open_folder(run: Path, frames: int) -> None:
     (run / "versions.json").write_text(noted + "\n", encoding="utf-8")
 
 
-def restore(folder: Path, model: MaskablePPO, env: GamesVecEnv, past: PastSelves, config: TrainConfig) -> float:
+def restore(folder: Path, model: MaskablePPO, env: GamesVecEnv, league: League, config: TrainConfig) -> float:
     """Put a run back where `save_checkpoint` found it; returns the seconds it had taken. No code is read."""
     try:
         with zipfile.ZipFile(folder / MODEL) as archive:
@@ -111,17 +112,24 @@ def restore(folder: Path, model: MaskablePPO, env: GamesVecEnv, past: PastSelves
         networks = torch.load(folder / PAST, weights_only=True)
     except Exception as error:
         raise ModelFileError(f"the checkpoint {folder} cannot be read: {error}") from error
-    for weights in networks:
-        past.add(network_from(_as_policy_weights(weights), config.ppo.activation))
-    env.games.restore({name[len("games_") :]: value for name, value in state.items() if name.startswith("games_")})
+    pool = [network_from(_as_policy_weights(weights), config.ppo.activation) for weights in networks]
+    league.restore(pool, _beginning("league_", state))
     model.num_timesteps = int(state["frames"])
-    env.games.game = config.make_game(config.stage_at(model.num_timesteps))
+    played = config.make_games(config.stage_at(model.num_timesteps))
+    for number, (games, game) in enumerate(zip(env.games, played, strict=True)):
+        games.game = game
+        games.restore(_beginning(f"games{number}_", state))
     model._n_updates = int(state["updates"])
-    model._last_obs = env.games.observe()
+    model._last_obs = env.observe()
     model._last_episode_starts = state["starts"]
     torch.set_rng_state(torch.from_numpy(state["torch_random"]))
     np.random.set_state(("MT19937", state["numpy_words"], int(state["numpy_place"]), 0, 0.0))  # noqa: NPY002
     return float(state["seconds"])
+
+
+def _beginning(prefix: str, arrays: dict[str, Any]) -> dict[str, Any]:
+    """The arrays whose names begin so, under the rest of their names."""
+    return {name.removeprefix(prefix): value for name, value in arrays.items() if name.startswith(prefix)}
 
 
 def _weights(content: bytes) -> dict[str, Any]:

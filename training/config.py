@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveInt, StrictInt
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveInt, StrictInt
 
 from trialea.configs import check, read, shipped
 from trialea.envs.errors import OptionError
@@ -93,23 +93,36 @@ class _Run(_Strict):
     threads: PositiveInt = 2
 
     def make_game(self) -> Game:
-        """The game to be played.
+        """The game to be played, for the fewest players that the run is about.
 
         Raises:
             OptionError: the game does not take so many players or these options.
         """
         return Game(entry_of(self.game).name, self.players, **self.options)
 
+    def make_games(self) -> tuple[Game, ...]:
+        """The game to be played, for each number of players; see `make_game`."""
+        return (self.make_game(),)
+
+
+def _rising(counts: tuple[int, ...]) -> tuple[int, ...]:
+    if len(counts) < 2 or list(counts) != sorted(set(counts)):
+        raise ValueError(f"several numbers of players are given as a rising list of two or more, not {list(counts)}")
+    return counts
+
 
 class TrainConfig(_Run):
     """Everything that decides a training run, beside what decides any.
 
     Attributes:
+        players: a number; or a rising list of them, for all of which one policy is trained: the environments are
+            divided among them, and the policy's observations padded to the most, see `trialea.envs.padding.View`.
         frames: decisions of the learner, over all environments.
         seat: the learner's seat: a number, `"random"` or `"rotate"`.
         opponents: the share of each kind of opponent: a registered name, or `"past"` for the learner's past selves.
         judge: by whose values of actions the reward `regret` is reckoned: the name or path of an agent that has some.
         past_selves: how many snapshots of the learner are kept as opponents, the newest ones.
+        priority: which of them are drawn more often, see `trialea.training.league.League`.
         snapshots: how many are taken over the run.
         stages: the run's parts, in order; the last must end at 1.
         checkpoints: how many are saved over the run.
@@ -117,11 +130,13 @@ class TrainConfig(_Run):
         measure: measurements during the run.
     """
 
+    players: PositiveInt | Annotated[tuple[PositiveInt, ...], AfterValidator(_rising)] | None = None  # type: ignore[assignment]
     frames: PositiveInt
     seat: StrictInt | Literal["random", "rotate"] = "rotate"
     opponents: dict[str, NonNegativeFloat] = {"past": 1.0}
     judge: str = "solver"
     past_selves: PositiveInt = 8
+    priority: Literal["uniform", "recent", "hard"] = "uniform"
     snapshots: PositiveInt = 20
     stages: tuple[Stage, ...] = (Stage(until=1.0, reward="win", horizon="game"),)
     checkpoints: PositiveInt = 10
@@ -144,25 +159,43 @@ class TrainConfig(_Run):
                 " decision, over which advantages cannot be normalised: change ppo.batch_size"
             )
 
-    def make_game(self, stage: Stage | None = None) -> Game:
-        """The game to be played, or what a stage makes of it.
+    def make_game(self) -> Game:
+        return self.make_games()[0]
+
+    def make_games(self, stage: Stage | None = None) -> tuple[Game, ...]:
+        """The game to be played, for each number of players, or what a stage makes of it.
 
         Raises:
-            OptionError: the game does not take so many players or these options, or not in this stage.
+            OptionError: the game does not take so many players or these options, or not in this stage; or one policy
+                cannot play for so many players.
         """
-        game = super().make_game()
+        name = entry_of(self.game).name
+        counts = self.players if isinstance(self.players, tuple) else (self.players,)
+        games = tuple(Game(name, count, **self.options) for count in counts)
+        if len({game.num_actions for game in games}) > 1:
+            raise OptionError(f"{name} does not offer as many actions to {list(counts)} players: train one at a time")
         if stage is None or not stage.options:
-            return game
-        varied = Game(game.name, self.players, **{**self.options, **stage.options})
-        if (varied.observation_size, varied.num_actions) != (game.observation_size, game.num_actions):
+            return games
+        varied = tuple(Game(name, count, **{**self.options, **stage.options}) for count in counts)
+        if [_size(game) for game in varied] != [_size(game) for game in games]:
             raise OptionError(
                 f"a stage cannot change {', '.join(stage.options)}: what the policy sees or does would grow"
             )
         return varied
 
+    def description(self) -> dict[str, Any]:
+        """What the policy is for: a game's description, with all numbers of players where there are several."""
+        described = self.make_game().description()
+        return {**described, "players": list(self.players)} if isinstance(self.players, tuple) else described
+
     def stage_at(self, frames: int) -> Stage:
         """The stage that a run is in after so many frames."""
         return next((stage for stage in self.stages if frames < stage.until * self.frames), self.stages[-1])
+
+
+def _size(game: Game) -> tuple[int, int]:
+    """How much of a game a policy sees, and can do."""
+    return game.observation_size, game.num_actions
 
 
 class AfterstateConfig(_Run):
@@ -213,11 +246,11 @@ def load_config(path: str | Path, changes: Sequence[str] = ()) -> RunConfig:
     content = read(path, changes)
     if "algorithm" in content:
         learnt = check(AfterstateConfig, content, path)
-        learnt.make_game()
+        learnt.make_games()
         return learnt
     config = check(TrainConfig, content, path)
     for stage in config.stages:
-        config.make_game(stage)
+        config.make_games(stage)
     return config
 
 

@@ -6,25 +6,24 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import torch
 import yaml
 from sb3_contrib import MaskablePPO
 from stable_baselines3.common.logger import configure
 
-from trialea.agents.model import ACTIVATIONS, MODEL, snapshot
+from trialea.agents.model import ACTIVATIONS, MODEL, seats_of, snapshot
 from trialea.envs.agent import ValuesActions, make_agent
 from trialea.envs.errors import OptionError
-from trialea.envs.game import Game
-from trialea.envs.learner import LearnerGames
 from trialea.training.afterstate import Learner, self_play
 from trialea.training.callbacks import RunCallback, stop_on_interrupt
 from trialea.training.checkpoint import newest_checkpoint, open_folder, restore, save_model
 from trialea.training.config import AfterstateConfig, RunConfig, TrainConfig, load_config
-from trialea.training.past import PastSelves
+from trialea.training.league import League
 from trialea.training.vec_env import GamesVecEnv
 
 CONFIG = "config.yaml"
-Parts = tuple[MaskablePPO, GamesVecEnv, PastSelves]
+Parts = tuple[MaskablePPO, GamesVecEnv, League]
 
 
 def train(config: RunConfig, folder: str | Path, progress: bool = True) -> bool:
@@ -44,7 +43,8 @@ def train(config: RunConfig, folder: str | Path, progress: bool = True) -> bool:
     # What is wrong with a configuration shows here, before there is a folder that would stand in the way.
     go_on = _prepare(config)
     for opponent in config.measure.opponents:
-        make_agent(opponent, config.make_game())
+        for game in config.make_games():
+            make_agent(opponent, game)
     run.mkdir(parents=True, exist_ok=True)
     (run / CONFIG).write_text(yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False), encoding="utf-8")
     return go_on(run, None, progress)
@@ -77,16 +77,15 @@ def new_run_folder(parent: Path, name: str) -> Path:
 
 
 def build(config: TrainConfig) -> Parts:
-    """The model, its games and the pool of past selves, as new."""
+    """The model, its games and its opponents, as new."""
     torch.set_num_threads(config.threads)
-    game = config.make_game()
-    past = PastSelves(game, config.past_selves, config.seed)
-    opponents = {past if name == "past" else name: share for name, share in config.opponents.items() if share}
-    stage = config.stages[0]
-    games = LearnerGames(config.make_game(stage), config.ppo.environments, opponents, config.seat, "win")
-    env = GamesVecEnv(games, judge=_judge(config, game))
+    settings, stage = config.ppo, config.stages[0]
+    league = League(config.opponents, config.past_selves, config.priority, config.seed)
+    games, seats = config.make_games(stage), seats_of(config.description()["players"])
+    parts = np.array_split(np.arange(settings.environments), len(games))
+    batches = [league.seat(game, seats, len(part), config.seat) for game, part in zip(games, parts, strict=True)]
+    env = GamesVecEnv(batches, judges=_judges(config), on_end=league.note)
     env.aim(stage.reward, stage.horizon)
-    settings = config.ppo
     model = MaskablePPO(
         "MlpPolicy",
         env,
@@ -105,30 +104,34 @@ def build(config: TrainConfig) -> Parts:
         },
         device="cpu",
     )
-    return model, env, past
+    return model, env, league
 
 
-def _judge(config: TrainConfig, game: Game) -> ValuesActions | None:
-    """Who says what decisions cost, if any stage asks."""
-    if all(stage.reward != "regret" for stage in config.stages):
-        return None
-    judge = make_agent(config.judge, game)
-    if not isinstance(judge, ValuesActions):
-        raise OptionError(f"{config.judge!r} cannot judge: it does not say what actions are worth (action_values)")
-    return judge
+def _judges(config: TrainConfig) -> list[ValuesActions]:
+    """Who says what decisions cost, in each of the games; nobody, if no stage asks."""
+    judges: list[ValuesActions] = []
+    if any(stage.reward == "regret" for stage in config.stages):
+        for game in config.make_games():
+            judge = make_agent(config.judge, game)
+            if not isinstance(judge, ValuesActions):
+                raise OptionError(
+                    f"{config.judge!r} cannot judge: it does not say what actions are worth (action_values)"
+                )
+            judges.append(judge)
+    return judges
 
 
 def _run(config: TrainConfig, parts: Parts, run: Path, checkpoint: Path | None, progress: bool) -> bool:
-    model, env, past = parts
+    model, env, league = parts
     seconds = 0.0
     if checkpoint is not None:
-        seconds = restore(checkpoint, model, env, past, config)
+        seconds = restore(checkpoint, model, env, league, config)
     else:
-        past.add(snapshot(model.policy))
+        league.add(snapshot(model.policy))
     start = model.num_timesteps
     open_folder(run, start)
     model.set_logger(configure(str(run / "tensorboard"), ["tensorboard"]))
-    callback = RunCallback(config, env, past, run, seconds, start, progress)
+    callback = RunCallback(config, env, league, run, seconds, start, progress)
     try:
         with stop_on_interrupt(callback):
             model.learn(config.frames - start, callback=callback, reset_num_timesteps=checkpoint is None)
@@ -138,5 +141,5 @@ def _run(config: TrainConfig, parts: Parts, run: Path, checkpoint: Path | None, 
         model.logger.dump(model.num_timesteps)
     finally:
         model.logger.close()
-    save_model(model, run / MODEL, config.make_game(), config.ppo.activation)
+    save_model(model, run / MODEL, config.description(), config.ppo.activation)
     return True

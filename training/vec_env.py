@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain, zip_longest
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from gymnasium import spaces
@@ -12,81 +13,61 @@ from stable_baselines3.common.vec_env import VecEnv
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvStepReturn
 
 from trialea.envs.agent import ValuesActions
+from trialea.envs.errors import OptionError
 from trialea.envs.learner import LearnerGames
+from trialea.envs.padding import View
 from trialea.envs.spaces import observation_box
 
 Horizon = Literal["game", "turn", "decision"]
 Paid = Literal["win", "score", "regret"]
+OnEnd = Callable[[LearnerGames, NDArray[np.int64]], None]
 REGRET_SCALE = -100.0  # a decision that costs one win in a hundred is paid -1
+Item = TypeVar("Item", bound=np.generic)
 
 
-class GamesVecEnv(VecEnv):
-    """B learners in one compiled batch, reset in the same step as they end.
+def joined(parts: Sequence[NDArray[Item]]) -> NDArray[Item]:
+    """Several batches as one; a single one as it is."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
-    Args:
-        games: the learners' games. They need not be seeded; `seed(s)` gives game i the seed s + i.
-        horizon: `"game"`: an episode is the learner's game. `"turn"`, `"decision"`: what follows a turn or a decision
-            does not count for it, so the learner is told of an end after each, while its game goes on.
-        judge: who says what actions are worth, for the reward `"regret"`, see `aim`.
-    """
 
-    def __init__(self, games: LearnerGames, horizon: Horizon = "game", judge: ValuesActions | None = None) -> None:
+class _Table:
+    """The games for one number of players: part of the environments."""
+
+    def __init__(self, games: LearnerGames, view: View, judge: ValuesActions | None) -> None:
         self.games = games
-        self.horizon = horizon
+        self._view = view
         self._judge = judge
-        self._by_regret = False
-        self.render_mode: str | None = None
-        self._actions: NDArray[np.int64] = np.zeros(len(games.states), np.int64)
-        self._infos: list[dict[str, Any]] = [{} for _ in range(len(games.states))]
-        self._masks: NDArray[np.int8] | None = None
-        super().__init__(len(games.states), observation_box(games.game), spaces.Discrete(games.game.num_actions))
+        self._none: list[dict[str, Any]] = [{} for _ in range(len(games.states))]
 
-    def aim(self, reward: Paid, horizon: Horizon) -> None:
-        """Pay this from now on: what games pay, or for each decision what it costs by the judge's values."""
-        self._by_regret = reward == "regret"
-        self.games.set_reward("win" if self._by_regret else reward)
-        self.horizon = horizon
+    def observe(self) -> NDArray[np.float32]:
+        return self._view.observe(self.games.states, self.games.seats)
 
-    def seed(self, seed: int | None = None) -> Sequence[int | None]:
-        """Give game i the seed `seed` + i (fresh ones if None); they take effect at the next `reset`."""
-        base = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed
-        seeds = [base + i for i in range(self.num_envs)]
-        self.games.seed(seeds)
-        return seeds
-
-    def reset(self) -> NDArray[np.float32]:
-        self.games.start()
-        self._masks = None
-        return self.games.observe()
-
-    def step_async(self, actions: NDArray[Any]) -> None:
-        self._actions = actions
-
-    def step_wait(self) -> VecEnvStepReturn:
+    def step(self, actions: NDArray[Any], horizon: Horizon, by_regret: bool, on_end: OnEnd | None) -> VecEnvStepReturn:
         games = self.games
-        turns, cost = games.own_turns(), self._regret() if self._by_regret else None
-        rewards, terminated, truncated = games.step(self._actions)
+        turns, cost = games.own_turns(), self._regret(actions) if by_regret else None
+        rewards, terminated, truncated = games.step(actions)
         if cost is not None:
             rewards = cost
         ended = terminated | truncated
         dones = ended
-        if self.horizon == "turn":
+        if horizon == "turn":
             dones = ended | (games.own_turns() != turns)
-        elif self.horizon == "decision":
+        elif horizon == "decision":
             dones = np.ones_like(ended)
-        infos = self._infos
+        infos = self._none
         index = np.flatnonzero(ended)
         if len(index):
             infos = self._with_endings(index)
+            if on_end is not None:
+                on_end(games, index)
             games.start(index)
-        self._masks = None
-        return games.observe(), rewards.astype(np.float32), dones, infos
+        return self.observe(), rewards.astype(np.float32), dones, infos
 
-    def _regret(self) -> NDArray[np.float64]:
+    def _regret(self, actions: NDArray[Any]) -> NDArray[np.float64]:
         """What the actions about to be taken are paid (B,) for what they cost."""
         assert self._judge is not None
         values = self._judge.action_values(self.games.states)
-        chosen = values[np.arange(self.num_envs), self._actions]
+        chosen = values[np.arange(len(values)), actions]
         cost: NDArray[np.float64] = REGRET_SCALE * (np.nanmax(values, axis=1) - chosen)
         return cost
 
@@ -96,21 +77,102 @@ class GamesVecEnv(VecEnv):
         A game that its own limit cuts short has paid its result, so nothing is to be expected after it: it is no time
         limit of stable-baselines3's, which would add the value of the last observation.
         """
-        infos = list(self._infos)
-        last = self.games.observe()
-        for i in index:
+        infos = list(self._none)
+        last = self._view.observe(self.games.states[index].view(np.recarray), self.games.seats[index])
+        for place, i in enumerate(index):
             length = int(self.games.states.turns[i, self.games.seats[i]])
             infos[i] = {
-                "terminal_observation": last[i],
+                "terminal_observation": last[place],
                 "TimeLimit.truncated": False,
                 "episode": {"r": float(self.games.returns[i, self.games.seats[i]]), "l": length},
             }
         return infos
 
+
+class GamesVecEnv(VecEnv):
+    """B learners in compiled batches, reset in the same step as they end.
+
+    Args:
+        games: the learners' games; or those for several numbers of players, one batch after the other, whose
+            observations are then padded, see `trialea.envs.padding.View`. They need not be seeded; `seed(s)` gives game
+            i the seed s + i.
+        horizon: `"game"`: an episode is the learner's game. `"turn"`, `"decision"`: what follows a turn or a decision
+            does not count for it, so the learner is told of an end after each, while its game goes on.
+        judges: who says what actions are worth, for the reward `"regret"`, see `aim`: one for each batch, or none.
+        on_end: called with a batch and the indices of its games that have just ended, before they begin anew.
+
+    Attributes:
+        games: the batches.
+
+    Raises:
+        OptionError: the batches do not offer the same actions.
+    """
+
+    def __init__(
+        self,
+        games: LearnerGames | Sequence[LearnerGames],
+        horizon: Horizon = "game",
+        judges: Sequence[ValuesActions] = (),
+        on_end: OnEnd | None = None,
+    ) -> None:
+        self.games = (games,) if isinstance(games, LearnerGames) else tuple(games)
+        self.horizon = horizon
+        self._by_regret = False
+        self._on_end = on_end
+        seats = max(batch.game.num_players for batch in self.games) if len(self.games) > 1 else None
+        views = [View(batch.game, seats) for batch in self.games]
+        self._tables = [_Table(batch, view, judge) for batch, view, judge in zip_longest(self.games, views, judges)]
+        self._ends = np.cumsum([len(batch.states) for batch in self.games])
+        self.render_mode: str | None = None
+        self._actions: NDArray[np.int64] = np.zeros(self._ends[-1], np.int64)
+        self._masks: NDArray[np.int8] | None = None
+        actions = {batch.game.num_actions for batch in self.games}
+        if len(actions) > 1:
+            raise OptionError(f"one policy cannot choose among {sorted(actions)} actions: games must offer as many")
+        super().__init__(int(self._ends[-1]), observation_box(views[0].size), spaces.Discrete(actions.pop()))
+
+    def aim(self, reward: Paid, horizon: Horizon) -> None:
+        """Pay this from now on: what games pay, or for each decision what it costs by the judges' values."""
+        self._by_regret = reward == "regret"
+        for games in self.games:
+            games.set_reward("win" if reward == "regret" else reward)
+        self.horizon = horizon
+
+    def seed(self, seed: int | None = None) -> Sequence[int | None]:
+        """Give game i the seed `seed` + i (fresh ones if None); they take effect at the next `reset`."""
+        base = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed
+        seeds = [base + i for i in range(self.num_envs)]
+        for games, end in zip(self.games, self._ends, strict=True):
+            games.seed(seeds[end - len(games.states) : end])
+        return seeds
+
+    def reset(self) -> NDArray[np.float32]:
+        for games in self.games:
+            games.start()
+        return self.observe()
+
+    def observe(self) -> NDArray[np.float32]:
+        """What the learners see now, (B, D)."""
+        self._masks = None
+        return joined([table.observe() for table in self._tables])
+
+    def step_async(self, actions: NDArray[Any]) -> None:
+        self._actions = actions
+
+    def step_wait(self) -> VecEnvStepReturn:
+        chosen = np.split(self._actions, self._ends[:-1])
+        steps = [
+            table.step(own, self.horizon, self._by_regret, self._on_end)
+            for table, own in zip(self._tables, chosen, strict=True)
+        ]
+        observations, rewards, dones, infos = zip(*steps, strict=True)
+        self._masks = None
+        return joined(observations), joined(rewards), joined(dones), list(chain(*infos))
+
     def action_masks(self) -> NDArray[np.int8]:
         """The legal actions (B, A), worked out once for each step."""
         if self._masks is None:
-            self._masks = self.games.masks()
+            self._masks = joined([games.masks() for games in self.games])
         return self._masks
 
     def env_method(self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any) -> list[Any]:

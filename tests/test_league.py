@@ -1,0 +1,225 @@
+"""A learner's opponents: who is drawn, by which snapshot they play, and what the league knows of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from tests.helpers import SHORT, game_of, more_players, player_counts, some_player_counts
+from trialea import GAMES, make_agent
+from trialea.agents.model import ModelAgent
+from trialea.envs.game import Game
+from trialea.envs.learner import LearnerGames
+from trialea.training.league import FORGETTING, League
+from trialea.training.vec_env import GamesVecEnv
+
+every_game = pytest.mark.parametrize("name", GAMES)
+
+
+def network_of(game: Game, seed: int = 0) -> nn.Sequential:
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        network = nn.Sequential(nn.Linear(game.observation_size, 8), nn.ReLU(), nn.Linear(8, game.num_actions))
+    return network.requires_grad_(False)
+
+
+def league_with(game: Game, snapshots: int, priority: Any = "uniform", slots: int = 3, count: int = 600) -> Any:
+    """A league, its games of `game`, and the snapshots it was given."""
+    league = League({"random": 1.0, "past": 3.0}, slots, priority, seed=7)
+    games = league.seat(game, None, count, "rotate")
+    games.seed(range(count))
+    networks = [network_of(game, seed) for seed in range(snapshots)]
+    for network in networks:
+        league.add(network)
+    return league, games, networks
+
+
+def others(games: LearnerGames) -> np.ndarray:
+    """Which of the opponents holds each seat that is not the learner's."""
+    seats = np.arange(games.game.num_players)
+    return games.agent_of[seats != games.seats[:, None]]
+
+
+# The pool --------------------------------------------------------------------------------------------------------
+
+
+def test_the_pool_keeps_the_newest_snapshots() -> None:
+    for count in range(1, 8):
+        league, _, networks = league_with(game_of("no_dice"), count)
+        assert {id(network) for network in league.networks} == {id(network) for network in networks[-3:]}
+        assert sorted(league.numbers[league.numbers >= 0]) == list(range(max(0, count - 3), count))
+        assert all(league.networks[slot] is networks[number] for slot, number in enumerate(league.numbers[:count]))
+
+
+@every_game
+def test_games_are_played_by_the_snapshots_in_their_slots(name: str) -> None:
+    game = game_of(name, **SHORT[name])
+    _, games, networks = league_with(game, 4)
+    games.start()
+    states = games.states[games.states.over == 0].view(np.recarray)
+    for slot, number in enumerate([3, 1, 2]):
+        expected = ModelAgent(game, networks[number], sample=True, seed=7).act(states)
+        one = games.opponents.agents[1 + slot]
+        assert one.name == "past" and np.array_equal(one.act(states), expected)
+
+
+# Who is drawn ----------------------------------------------------------------------------------------------------
+
+
+def test_one_snapshot_gets_all_the_games_against_past_selves() -> None:
+    _, games, _ = league_with(game_of("no_dice"), 1)
+    games.start()
+    drawn = np.bincount(others(games), minlength=4) / 600
+    assert drawn[2:].sum() == 0
+    assert drawn[1] == pytest.approx(0.75, abs=0.06)
+
+
+@pytest.mark.parametrize(
+    ("priority", "expected"), [("uniform", [1, 1, 1]), ("recent", [1, 2, 3]), ("hard", [1.0, 0.25, 0.25])]
+)
+def test_past_selves_are_drawn_by_their_priority(priority: str, expected: list[float]) -> None:
+    """Five snapshots in three slots: numbers 3, 4 and 2, the newest in the middle."""
+    league, games, _ = league_with(game_of("no_dice"), 5, priority, count=6000)
+    league.rates[:] = [0.0, 0.5, 0.5]
+    league.weigh()
+    if priority == "recent":
+        expected = [2, 3, 1]
+    games.start()
+    drawn = np.bincount(others(games), minlength=4)[1:]
+    assert drawn / drawn.sum() == pytest.approx(np.array(expected) / sum(expected), abs=0.03)
+    assert drawn.sum() / 6000 == pytest.approx(0.75, abs=0.02)
+
+
+def test_where_the_learner_always_wins_all_are_drawn_alike() -> None:
+    league, _, _ = league_with(game_of("no_dice"), 2, "hard")
+    league.rates[:] = 1.0
+    assert league.weights().tolist() == [0.5, 0.5, 0.0]
+
+
+def test_without_past_selves_nothing_is_kept() -> None:
+    league = League({"random": 1.0, "past": 0.0}, 3, "hard", seed=0)
+    games = league.seat(game_of("no_dice"), None, 4, 0)
+    league.add(network_of(game_of("no_dice")))
+    games.seed(range(4))
+    env = GamesVecEnv(games, on_end=league.note)
+    env.reset()
+    for _ in range(100):
+        env.step(env.action_masks().argmax(axis=1))
+    assert league.networks == [] and len(games.opponents.agents) == 1
+
+
+# What is known of them -------------------------------------------------------------------------------------------
+
+
+def ended(players: int, share: Sequence[float], over: int, finished: Sequence[int], agents: Sequence[int]) -> Any:
+    """One game of a learner in seat 0 that has ended for it, and its league."""
+    game = game_of("no_dice", players)
+    league, games, _ = league_with(game, 3, count=1)
+    games.seats[:] = 0
+    games.agent_of[0] = agents
+    games.states.share[0, :players] = share
+    games.states.over[0] = over
+    games.states.finished[0, :players] = finished
+    league.note(games, np.array([0]))
+    return league.rates
+
+
+@pytest.mark.parametrize(
+    ("share", "over", "finished", "agents", "expected"),
+    [
+        ([1, 0], 1, [1, 1], [0, 1], [1, None, None]),
+        ([0, 1], 1, [1, 1], [0, 3], [None, None, 0]),
+        ([0, 1], 1, [1, 1], [1, 0], [None, None, None]),  # lost to random; the learner's own entry means nothing
+        ([0, 0, 0], 0, [1, 1, 0], [0, 1, 2], [1, 0, None]),  # out, after the one, before the other
+        ([0, 0, 1], 1, [1, 1, 1], [0, 1, 2], [0.5, 0, None]),  # a third won: nothing tells the losers apart
+        ([0.5, 0.5, 0], 1, [1, 1, 1], [0, 2, 3], [None, 0.5, 1]),
+    ],
+)
+def test_it_notes_whom_the_learner_came_out_ahead_of(
+    share: list[float], over: int, finished: list[int], agents: list[int], expected: list[float | None]
+) -> None:
+    rates = ended(len(share), share, over, finished, agents)
+    moved = [0.5 if one is None else 0.5 + FORGETTING * (one - 0.5) for one in expected]
+    assert rates.tolist() == pytest.approx(moved)
+
+
+@pytest.mark.parametrize("name", [name for name in GAMES if "greedy" in GAMES[name].agents])
+def test_a_strong_past_self_is_told_from_a_weak_one(name: str) -> None:
+    """The learner plays at random; of two opponents one never does anything sensible."""
+    game = game_of(name, **SHORT[name])
+    league, games, _ = league_with(game, 2, "hard", count=256)
+    weak, strong = games.opponents.agents[1:3]
+    weak._agent, strong._agent = (make_agent(agent, game) for agent in ("random", "greedy"))
+    env = GamesVecEnv(games, on_end=league.note)
+    env.seed(0)
+    env.reset()
+    rng = np.random.default_rng(0)
+    for _ in range(120):
+        masks = env.action_masks()
+        env.step((rng.random(masks.shape) * masks).argmax(axis=1))
+    assert league.rates[1] < 0.3 < league.rates[0]
+    assert league.weights()[1] > league.weights()[0] and league.weights()[2] == 0
+
+
+@every_game
+def test_a_league_put_back_draws_as_before(name: str) -> None:
+    game = game_of(name, more_players(name))
+    league, games, _ = league_with(game, 5, "hard", count=50)
+    league.rates[:] = [0.2, 0.9, 0.4]
+    league.weigh()
+    other, theirs, _ = league_with(game, 0, "hard", count=50)
+    other.restore(league.networks, league.snapshot())
+    games.start()
+    theirs.start()
+    assert np.array_equal(games.agent_of, theirs.agent_of)
+    assert np.array_equal(games.states, theirs.states)
+    league.add(network_of(game, 9))
+    other.add(network_of(game, 9))
+    assert np.array_equal(league.numbers, other.numbers) and np.array_equal(league.rates, other.rates)
+
+
+# Several numbers of players --------------------------------------------------------------------------------------
+
+
+@every_game
+def test_one_batch_holds_games_of_several_numbers_of_players(name: str) -> None:
+    """Each part is played as it would be alone."""
+    counts = some_player_counts(name)
+    games = [game_of(name, players, **SHORT[name]) for players in counts]
+    sizes = range(3, 3 + len(counts))
+    env = GamesVecEnv([LearnerGames(g, size, "random", "rotate", "win") for g, size in zip(games, sizes, strict=True)])
+    alone = [
+        GamesVecEnv(LearnerGames(g, size, "random", "rotate", "win")) for g, size in zip(games, sizes, strict=True)
+    ]
+    env.seed(5)
+    for number, single in enumerate(alone):
+        single.seed(5 + sum(sizes[:number]))
+    ends = np.cumsum(list(sizes))
+    parts = np.split(env.reset(), ends[:-1])
+    expected = [single.reset() for single in alone]
+    flags = max(counts)
+    for _ in range(60):
+        for part, own, players in zip(parts, expected, counts, strict=True):
+            assert np.allclose(part[:, :-flags].sum(axis=1), own.sum(axis=1), rtol=1e-5)
+            assert (part[:, -flags:].sum(axis=1) == players).all()
+        masks = env.action_masks()
+        assert np.array_equal(masks, np.concatenate([single.action_masks() for single in alone]))
+        observations, rewards, dones, infos = env.step(masks.argmax(axis=1))
+        steps = [single.step(single.action_masks().argmax(axis=1)) for single in alone]
+        parts, expected = np.split(observations, ends[:-1]), [step[0] for step in steps]
+        assert np.array_equal(rewards, np.concatenate([step[1] for step in steps]))
+        assert np.array_equal(dones, np.concatenate([step[2] for step in steps]))
+        lengths = [info.get("episode") for info in infos]
+        assert lengths == [info.get("episode") for step in steps for info in step[3]]
+    assert env.observation_space.contains(observations[0])
+
+
+def test_the_most_players_decide_the_padding() -> None:
+    games = [game_of("no_dice", players) for players in player_counts("no_dice")[:3]]
+    env = GamesVecEnv([LearnerGames(game, 2, "random", 0, "win") for game in games])
+    assert env.observation_space.shape == (games[-1].observation_size + 4,)

@@ -1,0 +1,161 @@
+"""Whom the learner plays against: fixed agents and its own past selves, drawn by shares and priorities."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import nn
+
+from trialea.agents.model import ModelAgent
+from trialea.envs.agent import AgentLike
+from trialea.envs.game import Game, States
+from trialea.envs.learner import LearnerGames
+
+PAST = "past"
+FORGETTING = 0.01  # weight of the newest game in the learner's rate against a past self
+
+Priority = Literal["uniform", "recent", "hard"]
+
+
+class PastSelf:
+    """An agent that samples from the policy of the snapshot that lies in its slot of the pool.
+
+    Args:
+        game: what is played.
+        seats: what observations are padded to, see `trialea.envs.padding.View`.
+        seed: what its draws depend on, beside the game's seed.
+    """
+
+    name = PAST
+
+    def __init__(self, game: Game, seats: int | None, seed: int) -> None:
+        self._game, self._seats, self._seed = game, seats, seed
+        self._agent: ModelAgent | None = None
+
+    def take(self, network: nn.Sequential) -> None:
+        """Play as this snapshot from now on."""
+        self._agent = ModelAgent(self._game, network, sample=True, seed=self._seed, seats=self._seats)
+
+    def act(self, states: States) -> NDArray[np.int64]:
+        """A legal action (B,) for each of the (B,) states, in one forward pass."""
+        assert self._agent is not None, "a slot of no weight is drawn by no game"
+        return self._agent.act(states)
+
+
+class League:
+    """The opponents of a learner: fixed agents, and a pool of snapshots of its own policy.
+
+    Each seat's opponent is drawn for each game: its kind by the shares, and among the past selves by the priority:
+
+    - `"uniform"`: all alike;
+    - `"recent"`: the newest of k weighs k, the next k - 1, and so on;
+    - `"hard"`: weighs (1 - w)², where w is the learner's rate of coming out ahead of it, a running mean over games of
+      the run that starts at 1/2 (prioritised fictitious self-play, Vinyals et al. 2019).
+
+    The pool grows up to its slots, and then each snapshot drives the oldest out; a game that is under way when its
+    opponent is driven out goes on with the new one.
+
+    Args:
+        shares: the share of each kind of opponent, `"past"` among them or not.
+        slots: how many snapshots are kept.
+        priority: which past selves are drawn more often.
+        seed: what the past selves' draws depend on, beside each game's seed.
+
+    Attributes:
+        networks: the snapshots, by slot.
+        numbers: (slots,) which snapshot of the run lies in each slot, from 0 on; -1 where none does.
+        rates: (slots,) the learner's rate against each.
+    """
+
+    def __init__(self, shares: Mapping[str, float], slots: int, priority: Priority, seed: int) -> None:
+        self._shares = {name: share for name, share in shares.items() if share}
+        self._slots = slots if PAST in self._shares else 0
+        self._priority = priority
+        self._seed = seed
+        self._first = list(self._shares).index(PAST) if self._slots else 0  # place of slot 0 among the opponents
+        self._seated: list[tuple[LearnerGames, list[PastSelf]]] = []
+        self.networks: list[nn.Sequential] = []
+        self.numbers = np.full(self._slots, -1)
+        self.rates = np.full(self._slots, 0.5)
+
+    def seat(self, game: Game, seats: int | None, count: int, place: int | Literal["random", "rotate"]) -> LearnerGames:
+        """So many games of a learner at `place` against the league, with observations padded to `seats`."""
+        selves = [PastSelf(game, seats, self._seed) for _ in range(self._slots)]
+        opponents: dict[AgentLike, float] = {}
+        for name, share in self._shares.items():
+            if name == PAST:  # all to one slot, until there are snapshots to share it
+                opponents |= {one: share * (slot == 0) for slot, one in enumerate(selves)}
+            else:
+                opponents[name] = share
+        games = LearnerGames(game, count, opponents, place, "win")
+        self._seated.append((games, selves))
+        return games
+
+    def add(self, network: nn.Sequential) -> None:
+        """Take a frozen snapshot of the learner's network into the pool."""
+        if not self._slots:
+            return
+        number = int(self.numbers.max()) + 1
+        slot = number % self._slots
+        self.networks[slot : slot + 1] = [network]
+        self.numbers[slot], self.rates[slot] = number, 0.5
+        for _, selves in self._seated:
+            selves[slot].take(network)
+        self.weigh()
+
+    def weigh(self) -> None:
+        """Let games that begin from now on draw past selves by their present weights."""
+        if not len(self.networks):
+            return
+        weights = self.weights() * self._shares[PAST]
+        for games, _ in self._seated:
+            assert games.opponents.weights is not None
+            games.opponents.weights[self._first : self._first + self._slots] = weights
+
+    def weights(self) -> NDArray[np.float64]:
+        """The part of each slot (slots,) in the games against past selves; they sum to 1."""
+        there = self.numbers >= 0
+        if self._priority == "recent":
+            weights = np.where(there, self.numbers - self.numbers[there].min() + 1.0, 0.0)
+        elif self._priority == "hard":
+            weights = np.where(there, (1.0 - self.rates) ** 2, 0.0)
+        else:
+            weights = there.astype(float)
+        if not weights.any():
+            weights = there.astype(float)
+        parts: NDArray[np.float64] = weights / weights.sum()
+        return parts
+
+    def note(self, games: LearnerGames, index: NDArray[np.int64]) -> None:
+        """Learn from the games picked by `index`, which have just ended for the learner, whom it came out ahead of."""
+        if not self._slots:
+            return
+        states, own = games.states[index].view(np.recarray), games.seats[index][:, None]
+        slots = games.agent_of[index] - self._first
+        shares = states.share[:, : slots.shape[1]]
+        # Whoever plays on when the learner is out is ahead of it.
+        ahead = np.where(
+            states.over[:, None] != 0,
+            (np.sign(np.take_along_axis(shares, own, 1) - shares) + 1) / 2,
+            states.finished[:, : slots.shape[1]] != 0,
+        )
+        met = (slots >= 0) & (slots < self._slots) & (np.arange(slots.shape[1]) != own)
+        count = np.bincount(slots[met], minlength=self._slots)
+        mean = np.bincount(slots[met], ahead[met], self._slots) / np.maximum(count, 1)
+        self.rates += (1.0 - (1.0 - FORGETTING) ** count) * (mean - self.rates)
+
+    def snapshot(self) -> dict[str, NDArray[Any]]:
+        """What decides the draws, beside the networks, as arrays."""
+        return {"numbers": self.numbers.copy(), "rates": self.rates.copy()}
+
+    def restore(self, networks: Sequence[nn.Sequential], arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Put the pool back where `snapshot` found it."""
+        self.networks = list(networks)
+        self.numbers, self.rates = arrays["numbers"].copy(), arrays["rates"].copy()
+        for _, selves in self._seated:
+            for one, network in zip(selves, networks, strict=False):  # slots may still be empty
+                one.take(network)
+        self.weigh()
