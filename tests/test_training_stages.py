@@ -1,4 +1,4 @@
-"""Parts of a training run in which the game's options are others."""
+"""Parts of a training run in which the game's options are others, and runs for several numbers of players."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.test_training import ROLLOUT, assert_same_outcome, run, stop_at, tiny
+from tests.helpers import SHORT, game_of
+from tests.test_training import ROLLOUT, assert_same_outcome, metrics, run, stop_at, tiny
 from trialea import OptionError
-from trialea.agents.model import ModelAgent
+from trialea.agents.model import ModelAgent, ModelFileError
+from trialea.evaluation import evaluate
 from trialea.training.callbacks import RunCallback
 from trialea.training.config import load_config
 from trialea.training.train import resume
@@ -90,3 +92,38 @@ def test_options_that_do_not_fit_are_refused(options: dict[str, Any], message: s
     (tmp_path / "config.yaml").write_text(f"game: no_dice\nframes: 1000\nstages: [{stage}]\n")
     with pytest.raises(OptionError, match=message):
         load_config(tmp_path / "config.yaml")
+
+
+SEVERAL = {"players": [2, 3], "priority": "hard", "opponents": {"solver": 0.2, "past": 0.8}, "seat": "random"}
+
+
+@pytest.mark.parametrize("stages", [STAGES, REGRET], ids=["options", "regret"])
+def test_one_policy_for_several_numbers_of_players_resumes_exactly_and_plays_with_each(
+    stages: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tiny(stages=stages, **SEVERAL)
+    assert run(config, tmp_path / "whole") is True
+    with monkeypatch.context() as patch:
+        stop_at(5 * ROLLOUT, patch)
+        assert run(config, tmp_path / "stopped") is False
+    assert resume(tmp_path / "stopped", progress=False) is True
+    assert_same_outcome(tmp_path / "stopped", tmp_path / "whole")
+    last = metrics(tmp_path / "whole")[-1]
+    for number, game in enumerate(config.make_games()):
+        agent = ModelAgent.load(tmp_path / "whole", game)
+        found = evaluate(game, [agent, *["random"] * (number + 1)], games=20, seed=3)
+        assert found.win_rate[0] == last[f"{number + 2}p/win_rate/random"]
+    with pytest.raises(ModelFileError, match="with 2, 3 players .* not no_dice with 4 players"):
+        ModelAgent.load(tmp_path / "whole", game_of("no_dice", 4, **SHORT["no_dice"]))
+
+
+@pytest.mark.parametrize("players", [[2], [3, 2], [2, 2], []])
+def test_several_numbers_of_players_rise(players: list[int]) -> None:
+    with pytest.raises(ValueError, match="rising list"):
+        tiny(players=players)
+
+
+def test_several_numbers_of_players_must_all_fit(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="num_players"):
+        run(tiny(players=[2, 9]), tmp_path / "run")
+    assert not (tmp_path / "run").exists()

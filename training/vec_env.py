@@ -14,6 +14,7 @@ from stable_baselines3.common.vec_env.base_vec_env import VecEnvStepReturn
 
 from trialea.envs.agent import ValuesActions
 from trialea.envs.errors import OptionError
+from trialea.envs.game import Game
 from trialea.envs.learner import LearnerGames
 from trialea.envs.padding import View
 from trialea.envs.spaces import observation_box
@@ -33,14 +34,18 @@ def joined(parts: Sequence[NDArray[Item]]) -> NDArray[Item]:
 class _Table:
     """The games for one number of players: part of the environments."""
 
-    def __init__(self, games: LearnerGames, view: View, judge: ValuesActions | None) -> None:
+    def __init__(self, games: LearnerGames, seats: int | None, judge: ValuesActions | None) -> None:
         self.games = games
-        self._view = view
+        self._seats = seats
+        self.view = View(games.game, seats)
         self._judge = judge
         self._none: list[dict[str, Any]] = [{} for _ in range(len(games.states))]
 
+    def play(self, game: Game) -> None:
+        self.games.game, self.view = game, View(game, self._seats)
+
     def observe(self) -> NDArray[np.float32]:
-        return self._view.observe(self.games.states, self.games.seats)
+        return self.view.observe(self.games.states, self.games.seats)
 
     def step(self, actions: NDArray[Any], horizon: Horizon, by_regret: bool, on_end: OnEnd | None) -> VecEnvStepReturn:
         games = self.games
@@ -78,7 +83,7 @@ class _Table:
         limit of stable-baselines3's, which would add the value of the last observation.
         """
         infos = list(self._none)
-        last = self._view.observe(self.games.states[index].view(np.recarray), self.games.seats[index])
+        last = self.view.observe(self.games.states[index].view(np.recarray), self.games.seats[index])
         for place, i in enumerate(index):
             length = int(self.games.states.turns[i, self.games.seats[i]])
             infos[i] = {
@@ -120,16 +125,15 @@ class GamesVecEnv(VecEnv):
         self._by_regret = False
         self._on_end = on_end
         seats = max(batch.game.num_players for batch in self.games) if len(self.games) > 1 else None
-        views = [View(batch.game, seats) for batch in self.games]
-        self._tables = [_Table(batch, view, judge) for batch, view, judge in zip_longest(self.games, views, judges)]
+        self._tables = [_Table(batch, seats, judge) for batch, judge in zip_longest(self.games, judges)]
         self._ends = np.cumsum([len(batch.states) for batch in self.games])
         self.render_mode: str | None = None
         self._actions: NDArray[np.int64] = np.zeros(self._ends[-1], np.int64)
         self._masks: NDArray[np.int8] | None = None
-        actions = {batch.game.num_actions for batch in self.games}
+        actions, size = {batch.game.num_actions for batch in self.games}, self._tables[0].view.size
         if len(actions) > 1:
             raise OptionError(f"one policy cannot choose among {sorted(actions)} actions: games must offer as many")
-        super().__init__(int(self._ends[-1]), observation_box(views[0].size), spaces.Discrete(actions.pop()))
+        super().__init__(int(self._ends[-1]), observation_box(size), spaces.Discrete(actions.pop()))
 
     def aim(self, reward: Paid, horizon: Horizon) -> None:
         """Pay this from now on: what games pay, or for each decision what it costs by the judges' values."""
@@ -137,6 +141,11 @@ class GamesVecEnv(VecEnv):
         for games in self.games:
             games.set_reward("win" if reward == "regret" else reward)
         self.horizon = horizon
+
+    def play(self, games: Sequence[Game]) -> None:
+        """Play these from the next `reset` on, one for each batch: the same with other options."""
+        for table, game in zip(self._tables, games, strict=True):
+            table.play(game)
 
     def seed(self, seed: int | None = None) -> Sequence[int | None]:
         """Give game i the seed `seed` + i (fresh ones if None); they take effect at the next `reset`."""
