@@ -8,6 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from trialea.agents import zoo
 from trialea.envs.agent import Agent
 from trialea.envs.errors import OptionError, UnknownNameError
 from trialea.envs.game import Game
@@ -42,21 +43,26 @@ def solver_settings(name: str) -> Mapping[str, Any]:
 
 
 def named_agent(name: str, game: Game, seed: int = 0) -> Agent:
-    """The agent registered for `game` under `name`, or the trained model that lies at that path.
+    """The agent registered for `game` under `name`, the zoo's if it is `zoo:NAME`, or the model that lies at that path.
 
     Raises:
-        UnknownNameError: neither; the message lists the names that exist for so many players.
+        UnknownNameError: none of these; the message lists the names that exist for so many players.
     """
     entry = entry_of(game.name)
     known = entry.agents_for(game.num_players)
     if name in known:
         agent: Agent = named(entry.agents[name])(game, seed)
         return agent
+    if name.startswith(zoo.PREFIX):
+        animal = _trained_agent(str(zoo.file_of(game.name, name)), game)
+        animal.name = name
+        return animal
     if Path(name).exists():
         return _trained_agent(name, game)
     raise UnknownNameError(
         f"{game.name} has no agent {name!r} for {game.num_players} players, and no model or run lies there; its agents"
-        f" for {game.num_players} players are: {', '.join(known)}, or the path of a run folder or a model"
+        f" for {game.num_players} players are: {', '.join(known)}; the path of a run folder or a model; or of the zoo"
+        f" {', '.join(zoo.names(game.name)) or 'none'}"
     )
 
 

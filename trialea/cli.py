@@ -11,6 +11,7 @@ import typer
 from rich.table import Table
 
 from trialea import GAMES, __version__
+from trialea.agents import zoo
 from trialea.console import (
     OPEN,
     AsJson,
@@ -85,6 +86,7 @@ def games(as_json: AsJson = False) -> None:
                 "players": [rules.MIN_PLAYERS, rules.MAX_PLAYERS],
                 "options": options,
                 "agents": list(entry.agents),
+                "zoo": zoo.names(entry.name),
             }
         )
     if as_json:
@@ -94,7 +96,9 @@ def games(as_json: AsJson = False) -> None:
     for row in rows:
         low, high = row["players"]
         settings = "\n".join(f"--{key.replace('_', '-')} {value}" for key, value in row["options"].items())
-        table.add_row(row["game"], f"{low} to {high}", settings, "\n".join(row["agents"]), row["summary"])
+        table.add_row(
+            row["game"], f"{low} to {high}", settings, "\n".join([*row["agents"], *row["zoo"]]), row["summary"]
+        )
     out.print(table)
 
 

@@ -1,0 +1,90 @@
+"""Put what a run has trained into the zoo: `python -m trialea.training.publish RUN NAME`."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from trialea.agents.model import FACTS, MODEL, kind_of, read_model, written_whole
+from trialea.agents.zoo import FOLDER
+from trialea.envs.errors import OptionError, TrialeaError
+from trialea.training.config import load_config
+from trialea.training.train import CONFIG
+
+
+def publish(run: str | Path, name: str, zoo: Path = FOLDER) -> Path:
+    """Write a finished run's model and what is to be known of it into the zoo, over any agent of that name.
+
+    Args:
+        run: the run folder.
+        name: of the agent, without `zoo:`.
+        zoo: the folder that holds one folder for each game.
+
+    Returns:
+        The model file.
+
+    Raises:
+        OptionError: the run is not finished.
+    """
+    run = Path(run)
+    if not (run / MODEL).is_file():
+        raise OptionError(f"{run} holds no finished run: there is no {MODEL}")
+    config = load_config(run / CONFIG)
+    last = json.loads((run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()[-1])
+    target = zoo / config.game / f"{name}.zip"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with written_whole(target) as temporary:
+        if kind_of(run / MODEL) == "policy":
+            _write_policy(run / MODEL, temporary)
+        else:
+            shutil.copyfile(run / MODEL, temporary)
+    about: dict[str, Any] = {
+        "config": config.model_dump(mode="json"),
+        "versions": json.loads((run / "versions.json").read_text(encoding="utf-8")),
+        "frames": last["frames"],
+        "seconds": round(last["seconds"]),
+        "figures": {},
+    }
+    write_about(target, about)
+    return target
+
+
+def write_about(model: Path, about: dict[str, Any]) -> None:
+    """Write what is to be known of the model in a file beside it."""
+    text = json.dumps(about, indent=2, ensure_ascii=False)
+    with written_whole(model.with_suffix(".json")) as temporary:
+        temporary.write_text(text + "\n", encoding="utf-8")
+
+
+def _write_policy(model: Path, target: Path) -> None:
+    """The layers that choose actions, without critic and optimiser."""
+    facts, weights = read_model(model)
+    chosen = {
+        key: value for key, value in weights.items() if key.startswith(("mlp_extractor.policy_net.", "action_net."))
+    }
+    content = io.BytesIO()
+    torch.save({key: value.clone() for key, value in chosen.items()}, content)
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("policy.pth", content.getvalue())
+        archive.writestr(FACTS, json.dumps(facts))
+
+
+def main() -> None:
+    """The command line."""
+    if len(sys.argv) != 3:
+        sys.exit("usage: python -m trialea.training.publish RUN NAME")
+    try:
+        print(publish(sys.argv[1], sys.argv[2]))
+    except TrialeaError as error:
+        sys.exit(f"trialea: {error}")
+
+
+if __name__ == "__main__":
+    main()
