@@ -41,6 +41,10 @@ class ModelFileError(TrialeaError):
     """A model file that is missing, damaged, or made for something else."""
 
 
+class PolicyError(TrialeaError, ValueError):
+    """A policy that cannot choose: no action is legal, or its scores are no numbers, as after training diverged."""
+
+
 class ModelAgent:
     """A policy network as an agent.
 
@@ -108,22 +112,27 @@ class ModelAgent:
         if self._sample:
             uniform = np.empty(len(states))
             self._game.loops.uniforms(states, self._seed, uniform)
-            return draw(scores, uniform)
+            drawn: NDArray[np.int64] = draw(torch.softmax(scores, dim=1), torch.from_numpy(uniform)).numpy()
+            return drawn
         actions: NDArray[np.int64] = scores.argmax(dim=1).numpy()
         return actions
 
 
-def draw(scores: torch.Tensor, uniform: NDArray[np.float64]) -> NDArray[np.int64]:
-    """An action for each row of `scores` (B, A), by inverting its distribution at `uniform` (B,), from 0 to 1.
+def draw(probabilities: torch.Tensor, uniform: torch.Tensor) -> torch.Tensor:
+    """An action (B,) for each row of `probabilities` (B, A), by inverting its distribution at `uniform` (B,), 0 to 1.
 
-    An illegal action has probability exactly 0 and is never drawn: the first action whose cumulated probability
-    passes the draw has a positive probability of its own, and a draw beyond the last sum is moved below it.
+    An action of probability 0 is never drawn: the first one whose cumulated probability passes the draw has a positive
+    probability of its own, and a draw beyond the last sum is moved below it.
+
+    Raises:
+        PolicyError: the probabilities of a row are all 0, or no numbers.
     """
-    sums = torch.softmax(scores.double(), dim=1).cumsum(dim=1)
-    target = torch.from_numpy(uniform).unsqueeze(1) * sums[:, -1:]
-    target = torch.minimum(target, torch.nextafter(sums[:, -1:], torch.zeros(1, dtype=torch.float64)))
-    actions: NDArray[np.int64] = torch.searchsorted(sums, target, right=True).squeeze(1).numpy()
-    return actions
+    sums = probabilities.cumsum(dim=1)
+    total = sums[:, -1:]
+    if not (total > 0).all():
+        raise PolicyError("no action can be drawn: none is legal, or the policy's scores are no numbers")
+    target = torch.minimum(uniform.to(sums.dtype).unsqueeze(1) * total, total.nextafter(torch.zeros_like(total)))
+    return torch.searchsorted(sums, target, right=True).squeeze(1)
 
 
 def _checked_network(file: Path, game: Game) -> tuple[nn.Sequential, int | None]:

@@ -11,6 +11,7 @@ import torch
 import yaml
 from sb3_contrib import MaskablePPO
 from stable_baselines3.common.logger import configure
+from stable_baselines3.common.utils import LinearSchedule
 
 from trialea.agents.model import ACTIVATIONS, MODEL, seats_of, snapshot
 from trialea.envs.agent import ValuesActions, make_agent
@@ -20,6 +21,7 @@ from trialea.training.callbacks import RunCallback, stop_on_interrupt
 from trialea.training.checkpoint import newest_checkpoint, open_folder, restore, save_model
 from trialea.training.config import AfterstateConfig, RunConfig, TrainConfig, load_config
 from trialea.training.league import League
+from trialea.training.policy import masked_ppo
 from trialea.training.vec_env import GamesVecEnv
 
 CONFIG = "config.yaml"
@@ -86,13 +88,12 @@ def build(config: TrainConfig) -> Parts:
     batches = [league.seat(game, seats, len(part), config.seat) for game, part in zip(games, parts, strict=True)]
     env = GamesVecEnv(batches, judges=_judges(config), on_end=league.note)
     env.aim(stage.reward, stage.horizon)
-    model = MaskablePPO(
-        "MlpPolicy",
+    model = masked_ppo(
         env,
         n_steps=settings.n_steps,
         batch_size=settings.batch_size,
         n_epochs=settings.n_epochs,
-        learning_rate=lambda remaining: settings.learning_rate.at(1.0 - remaining),
+        learning_rate=LinearSchedule(settings.learning_rate.start, settings.learning_rate.end, 1.0),
         ent_coef=settings.entropy.start,
         gamma=settings.gamma,
         gae_lambda=settings.gae_lambda,
