@@ -54,6 +54,10 @@ test: $(INSTALLED) ## run the tests, then those marked `nojit` again as plain Py
 test-slow: $(INSTALLED) ## run the tests that take long
 	$(PYTEST) -m slow
 
+.PHONY: results
+results: $(INSTALLED) ## measure the zoo, and write the figures into the docs
+	$(BIN)/python -m trialea.benchmarks.results
+
 .PHONY: lint
 lint: $(INSTALLED) ## check style and formatting
 	$(BIN)/ruff check .

@@ -1,0 +1,164 @@
+"""Measure the agents of the zoo: `make results` writes the figures into the documentation and beside the models.
+
+`python -m trialea.benchmarks.results`, in a checkout, measures everything and writes it down. With `--check` it writes
+nothing, and fails where a figure is not what is written. Nothing is trained.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from trialea.agents import solve, zoo
+from trialea.agents.model import written_whole
+from trialea.envs.errors import OptionError, TrialeaError
+from trialea.envs.game import Game
+from trialea.evaluation import evaluate
+from trialea.evaluation.exact import evaluate_exactly
+from trialea.training.publish import write_about
+
+PAGES = ("README.md", "docs/results.md")
+BEGIN, END = "<!-- results: written by make results -->", "<!-- end of results -->"
+HEAD = "| game | players | agent | against | wins | a share of 1/n | command |"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One figure: how often an agent wins, exactly or in a match.
+
+    Attributes:
+        game, players: what is played.
+        agent: whose figure it is.
+        against: who holds all other seats; `""` for the exact value against the solution.
+        games: of the match.
+    """
+
+    game: str
+    players: int
+    agent: str
+    against: str = ""
+    games: int = 4000
+
+    @property
+    def command(self) -> str:
+        """What measures the same on the command line."""
+        if not self.against:
+            return f"trialea exploit {self.game} {self.agent}"
+        others = " ".join([self.against] * (self.players - 1))
+        players = f" --players {self.players}" if self.players > 2 else ""
+        return f"trialea evaluate {self.game} {self.agent} {others}{players} --games {self.games}"
+
+    def measure(self) -> dict[str, Any]:
+        """The figures, as plain data."""
+        game = Game(self.game, self.players)
+        if not self.against:
+            exact = evaluate_exactly(game, self.agent)
+            return {
+                "wins": exact.value_vs_equilibrium,
+                "exploitability": exact.exploitability,
+                "regret_per_decision": exact.regret_per_decision,
+            }
+        if self.against == "solver":
+            solve(game)  # large tables are made on request alone
+        found = evaluate(game, [self.agent, *[self.against] * (self.players - 1)], self.games, seed=0, worst=0)
+        figures: dict[str, Any] = {"wins": found.win_rate[0], "interval": list(found.interval[0])}
+        if found.adjusted is not None:
+            figures["wins_without_luck"] = found.adjusted.win_rate[0]
+            interval = found.adjusted.interval[0]
+            figures["interval_without_luck"] = None if interval is None else list(interval)
+        return figures
+
+    def line(self, figures: dict[str, Any]) -> str:
+        """The row of the table."""
+        if not self.against:
+            shown, wins = f"{figures['wins']:.4f}, exactly", figures["wins"]
+        else:
+            wins, interval = figures["wins"], figures["interval"]
+            if figures.get("interval_without_luck"):
+                wins, interval = figures["wins_without_luck"], figures["interval_without_luck"]
+            shown = f"{wins:.1%} ({interval[0]:.1%} to {interval[1]:.1%})"
+        against = self.against or "the equilibrium"
+        cells = (self.game, self.players, f"`{self.agent}`", against, shown, f"{wins * self.players:.3f}")
+        return f"| {' | '.join(map(str, cells))} | `{self.command}` |"
+
+
+ROWS = (
+    Row("no_dice", 2, "zoo:afterstate-2p"),
+    Row("no_dice", 2, "zoo:ppo-2p"),
+    Row("no_dice", 2, "zoo:ppo-2to4p", "solver", 20_000),
+    Row("no_dice", 3, "zoo:ppo-2to4p", "solver", 20_000),
+    Row("no_dice", 4, "zoo:ppo-2to4p", "solver", 20_000),
+    Row("poker_figures", 2, "zoo:afterstate-2p", "reference"),
+    Row("poker_figures", 2, "zoo:afterstate-2p", "greedy"),
+    Row("poker_figures", 2, "zoo:ppo-2p", "reference"),
+    Row("poker_figures", 2, "zoo:ppo-2p", "greedy"),
+)
+
+
+def table(lines: list[str]) -> str:
+    """The part of a page between the marks."""
+    rule = "| " + " | ".join("---" for _ in HEAD.strip("|").split("|")) + " |"
+    return "\n".join([BEGIN, HEAD, rule, *lines, END])
+
+
+def replaced(page: str, part: str) -> str:
+    """A page with another part between its marks.
+
+    Raises:
+        OptionError: it has no marks.
+    """
+    before, begin, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise OptionError(f"there is no place for results: the marks {BEGIN!r} and {END!r} are missing")
+    return before + part + after
+
+
+def measured(rows: tuple[Row, ...] = ROWS) -> Iterator[tuple[Row, dict[str, Any]]]:
+    """The figures of all rows, one after the other, told on standard error."""
+    console = Console(stderr=True)
+    for row in rows:
+        console.print(row.command, highlight=False)
+        yield row, row.measure()
+
+
+def write(root: Path, found: list[tuple[Row, dict[str, Any]]]) -> None:
+    """Write the figures into the pages under `root` and beside the zoo's models."""
+    part = table([row.line(figures) for row, figures in found])
+    pages = {root / page: replaced((root / page).read_text(encoding="utf-8"), part) for page in PAGES}
+    for path, text in pages.items():
+        with written_whole(path) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+    for game, agent in {(row.game, row.agent) for row, _ in found}:
+        figures = {row.command: one for row, one in found if (row.game, row.agent) == (game, agent)}
+        write_about(zoo.file_of(game, agent), {**zoo.about(game, agent), "figures": figures})
+
+
+def differences(root: Path, found: list[tuple[Row, dict[str, Any]]]) -> list[str]:
+    """The rows that are not in the pages under `root` as they were found now."""
+    lines = [row.line(figures) for row, figures in found]
+    return [f"{page}: {line}" for page in PAGES for line in lines if line not in (root / page).read_text("utf-8")]
+
+
+def main() -> None:
+    """The command line."""
+    root = Path.cwd()
+    if not all((root / page).is_file() for page in PAGES) or sys.argv[1:] not in ([], ["--check"]):
+        sys.exit("usage, in a checkout: python -m trialea.benchmarks.results [--check]")
+    try:
+        found = list(measured())
+        if not sys.argv[1:]:
+            write(root, found)
+        elif different := differences(root, found):
+            sys.exit("\n".join(["found otherwise than it is written:", *different]))
+    except TrialeaError as error:
+        sys.exit(f"trialea: {error}")
+
+
+if __name__ == "__main__":
+    main()
