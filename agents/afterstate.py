@@ -161,12 +161,12 @@ class AfterstateAgent:
 
     def __init__(self, game: Game, network: Network, name: str = KIND) -> None:
         self.name = name
-        self._game = game
+        self.game = game
         self._network = network
         self._player = make_afterstates(game).player(Values(network))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self._game, self._network, self.name)
+        return type(self), (self.game, self._network, self.name)
 
     @classmethod
     def load(cls, path: str | Path, game: Game) -> AfterstateAgent:
@@ -189,7 +189,7 @@ class AfterstateAgent:
             OptionError: single actions are not valued in this game.
         """
         if not isinstance(self._player, ValuesActions):
-            raise OptionError(f"afterstate agents do not value single actions of {self._game.name}")
+            raise OptionError(f"afterstate agents do not value single actions of {self.game.name}")
         return self._player.action_values(states)
 
 

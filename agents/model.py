@@ -68,7 +68,7 @@ class ModelAgent:
         seats: int | None = None,
     ) -> None:
         self.name = name
-        self._game = game
+        self.game = game
         self._view = View(game, seats)
         self._network = network
         self._sample = sample
@@ -94,7 +94,7 @@ class ModelAgent:
         """The logarithms of the action probabilities up to a constant, (B, A); minus infinity where illegal."""
         with torch.inference_mode():
             scores: torch.Tensor = self._network(torch.from_numpy(self._view.observe(states)))
-            return scores.masked_fill(torch.from_numpy(self._game.masks(states)) == 0, -torch.inf)
+            return scores.masked_fill(torch.from_numpy(self.game.masks(states)) == 0, -torch.inf)
 
     @property
     def deterministic(self) -> bool:
@@ -111,7 +111,7 @@ class ModelAgent:
         scores = self.scores(states)
         if self._sample:
             uniform = np.empty(len(states))
-            self._game.loops.uniforms(states, self._seed, uniform)
+            self.game.loops.uniforms(states, self._seed, uniform)
             drawn: NDArray[np.int64] = draw(torch.softmax(scores, dim=1), torch.from_numpy(uniform)).numpy()
             return drawn
         actions: NDArray[np.int64] = scores.argmax(dim=1).numpy()

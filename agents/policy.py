@@ -82,7 +82,7 @@ def ask(agent: Agent, game: Game, states: States) -> Choices:
 
 def _blame(agent: Agent, game: Game, state: Any, action: int) -> IllegalActionError:
     what = game.why_illegal(state, action)
-    return IllegalActionError(f"agent {agent.name!r} chose {what}; the position:\n{game.text(state)}")
+    return IllegalActionError(f"agent {agent.name!r}: {what}; the position:\n{game.text(state)}")
 
 
 @entry

@@ -18,17 +18,17 @@ class RandomAgent:
     name = "random"
 
     def __init__(self, game: Game, seed: int = 0) -> None:
-        self._game = game
+        self.game = game
         self._seed = np.uint64(seed)
 
     def act(self, states: States) -> NDArray[np.int64]:
         """A legal action (B,) for each of the (B,) states."""
         actions = np.empty(len(states), np.int64)
-        self._game.loops.random_actions(states, self._seed, self._game.tables, actions)
+        self.game.loops.random_actions(states, self._seed, self.game.tables, actions)
         return actions
 
     def action_probabilities(self, states: States) -> NDArray[np.float64]:
         """The probability (B, A) of each action: the same for all that are legal."""
-        probabilities = self._game.masks(states).astype(np.float64)
+        probabilities = self.game.masks(states).astype(np.float64)
         probabilities /= probabilities.sum(axis=1, keepdims=True)
         return probabilities

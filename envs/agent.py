@@ -19,7 +19,8 @@ class Agent(Protocol):
     """Whoever chooses actions in games of one description, many at a time.
 
     An agent keeps no memory of a game: what it plays follows from the state alone, and from its own seed if it draws
-    random numbers, so the same agent serves any number of games and seats at once.
+    random numbers, so the same agent serves any number of games and seats at once. One that has an attribute `game`, a
+    `Game`, is for that game alone, and is refused in another.
     """
 
     name: str
@@ -69,11 +70,16 @@ def make_agent(agent: AgentLike, game: Game, seed: int = 0) -> Agent:
 
     Raises:
         UnknownNameError: no such name, with a list of those that exist for this game and number of players.
-        OptionError: an object that is no agent.
+        OptionError: an object that is no agent, or an agent for another game.
     """
     if not isinstance(agent, str):
         if isinstance(agent, type) or not isinstance(agent, Agent):
             raise OptionError(f"an agent is a name or an object with `name` and `act(states)`, not {agent!r}")
+        own = getattr(agent, "game", game)
+        if isinstance(own, Game) and own != game:
+            raise OptionError(
+                f"agent {agent.name!r} is for {own!r}, not {game!r}: make one for the game that is played"
+            )
         return agent
     made: Agent = import_module("trialea.agents").named_agent(agent, game, seed)
     return made

@@ -21,6 +21,7 @@ class View:
         seats: the most players that the policy is for; None leaves observations as the game gives them.
 
     Attributes:
+        game: as given.
         size: length of an observation.
 
     Raises:
@@ -28,7 +29,7 @@ class View:
     """
 
     def __init__(self, game: Game, seats: int | None = None) -> None:
-        self._game = game
+        self.game = game
         self._places: NDArray[np.int64] | None = None
         self.size = game.observation_size
         if seats is None:
@@ -43,7 +44,7 @@ class View:
 
     def observe(self, states: States, seats: NDArray[np.int64] | None = None) -> NDArray[np.float32]:
         """What `seats` (B,), by default the players to move, see of the (B,) states: (B, size)."""
-        seen = self._game.observe(states, seats)
+        seen = self.game.observe(states, seats)
         if self._places is None:
             return seen
         padded = np.zeros((len(states), self.size), np.float32)

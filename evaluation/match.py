@@ -292,7 +292,7 @@ class _Table:
                 index = playing[to_move == number]
                 if not len(index):
                     continue
-                actions = agent.act(take(states, index))
+                actions = self._ask(number, agent, index)
                 before = take(states, index if keep else index[:0])
                 try:
                     self.game.step(states, actions, index, unused)
@@ -306,6 +306,15 @@ class _Table:
                     self.kept.append(_Kept(before, chosen, np.full(len(index), number), index))
             report(len(states) - len(playing))
         report(len(states))
+
+    def _ask(self, number: int, agent: Agent, index: NDArray[np.int64]) -> Any:
+        """What an agent gives for the games of `index`; an error of its own is told where it happened."""
+        try:
+            return agent.act(take(self.states, index))
+        except Exception as error:
+            where = f"the first of {len(index)} positions:\n{self.game.text(self.states[index[0]])}"
+            error.add_note(f"This happened when agent {self.names[number]!r} was asked for actions, in {where}")
+            raise
 
     def _without_illegal(
         self, number: int, index: NDArray[np.int64], given: Any, error: IllegalActionError
@@ -321,7 +330,7 @@ class _Table:
         legal = inside & (game.masks(states)[every, np.where(inside, actions, 0)] != 0)
         first = int(np.argmin(legal))
         why = game.why_illegal(states[first], int(actions[first]))
-        self._give_up(index[~legal], f"agent {self.names[number]!r} chose {why}", states[first])
+        self._give_up(index[~legal], f"agent {self.names[number]!r}: {why}", states[first])
         return index[legal], actions[legal]
 
     def _give_up(self, index: NDArray[np.int64], offence: str, state: Any) -> None:

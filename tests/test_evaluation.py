@@ -163,7 +163,7 @@ def test_an_illegal_action_names_agent_action_and_position() -> None:
     with pytest.raises(IllegalActionError) as caught:
         evaluate(SMALL, ["greedy", rogue], games=4)
     message = str(caught.value)
-    assert "agent 'rogue' chose action 139 (add up the faces" in message
+    assert "agent 'rogue': action 139 (add up the faces" in message
     assert "only after the last throw" in message
     assert "player_" in message and "/ 8" in message  # the position
 

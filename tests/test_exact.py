@@ -391,7 +391,7 @@ WRONG: dict[str, tuple[Scripted, str]] = {
     "random without probabilities": (Scripted(first_legal), "'scripted' cannot be known.*deterministic = *True.*"),
     "an illegal action": (
         Scripted(lambda states: np.full(len(states), ADD_UP), deterministic=True),
-        "'scripted' chose action 139 .* is illegal.*the position:\n┌",
+        "'scripted': action 139 .* is illegal.*the position:\n┌",
     ),
     "no actions": (Scripted(even, deterministic=True), "'scripted' gave no actions: .*whole numbers"),
     "too few actions": (Scripted(lambda states: first_legal(states)[1:], deterministic=True), "'scripted' gave no"),
@@ -417,7 +417,7 @@ WRONG: dict[str, tuple[Scripted, str]] = {
     ),
     "an illegal action that is possible": (
         Scripted(first_legal, action_probabilities=lambda states: np.full((len(states), 140), 1 / 140)),
-        "chose action .*is illegal.*the position:\n┌",
+        ": action .*is illegal.*the position:\n┌",
     ),
     "one that goes by the seat": (
         Scripted(

@@ -25,7 +25,7 @@ from tests.helpers import (
     positions,
 )
 from tests.interfaces import aec, every_game
-from trialea import GAMES, OptionError
+from trialea import GAMES, OptionError, make_agent
 from trialea.agents import named_agent, solve, solver_settings
 from trialea.envs.single import SingleAgentEnv
 from trialea.envs.vector import BatchedEnv
@@ -173,3 +173,14 @@ def test_the_solver_of_poker_figures_is_told_the_turns() -> None:
     assert dict(solver_settings("poker_figures")) == {"turns": None}
     with pytest.raises(OptionError, match="turns"):
         solve(game_of("poker_figures"))
+
+
+@every_game
+def test_an_agent_for_another_game_is_refused(name: str) -> None:
+    """Each of ours says what it is for."""
+    made, players = game_of(name), more_players(name)
+    other = game_of(name, players)
+    for agent in opponents_of(name, players):
+        with pytest.raises(OptionError, match=f"agent {agent!r} is for .*, not .*: make one for the game"):
+            make_agent(named_agent(agent, made), other)
+        assert make_agent(named_agent(agent, other), game_of(name, players)).name == agent

@@ -59,6 +59,22 @@ def test_it_resumes_exactly_in_either_part(rollouts: int, tmp_path: Path, monkey
     assert_same_outcome(tmp_path / "stopped", tmp_path / "whole")
 
 
+def test_opponents_play_the_game_of_their_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The solver is of the game that is played, and so are past selves."""
+    seen: list[tuple[int, int]] = []
+    begin = RunCallback._on_rollout_start
+
+    def note(self: RunCallback) -> None:
+        begin(self)
+        games = self._env.games[0]
+        past, solver = games.opponents.agents[0], games.opponents.agents[-1]
+        seen.append((past.game.options.target, solver.solution.game.options.target))
+
+    monkeypatch.setattr(RunCallback, "_on_rollout_start", note)
+    assert run(tiny(stages=STAGES, opponents={"past": 1.0, "solver": 1.0}), tmp_path / "run")
+    assert seen[:8] == [(5, 5)] * 4 + [(8, 8)] * 4
+
+
 REGRET = [{"until": 1.0, "reward": "regret", "horizon": "decision"}]
 
 

@@ -127,7 +127,7 @@ class RunCallback(BaseCallback):
         """Play these from now on; where they differ from what was played, all games begin anew."""
         if all(game == batch.game for game, batch in zip(games, self._env.games, strict=True)):
             return
-        self._env.play(games)
+        self._league.play(games)
         self.model._last_obs = self._env.reset()
         self.model._last_episode_starts = np.ones(self._env.num_envs, np.bool_)
 

@@ -115,7 +115,7 @@ def restore(folder: Path, model: MaskablePPO, env: GamesVecEnv, league: League, 
     pool = [network_from(_as_policy_weights(weights), config.ppo.activation) for weights in networks]
     league.restore(pool, _beginning("league_", state))
     model.num_timesteps = int(state["frames"])
-    env.play(config.make_games(config.stage_at(model.num_timesteps)))
+    league.play(config.make_games(config.stage_at(model.num_timesteps)))
     for number, games in enumerate(env.games):
         games.restore(_beginning(f"games{number}_", state))
     model._n_updates = int(state["updates"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -10,9 +11,9 @@ from numpy.typing import NDArray
 from torch import nn
 
 from trialea.agents.model import ModelAgent
-from trialea.envs.agent import AgentLike
+from trialea.envs.agent import AgentLike, Opponents
 from trialea.envs.game import Game, States
-from trialea.envs.learner import LearnerGames
+from trialea.envs.learner import LearnerGames, Seat
 
 PAST = "past"
 FORGETTING = 0.01  # weight of the newest game in the learner's rate against a past self
@@ -32,17 +33,26 @@ class PastSelf:
     name = PAST
 
     def __init__(self, game: Game, seats: int | None, seed: int) -> None:
-        self._game, self._seats, self._seed = game, seats, seed
+        self.game, self._seats, self._seed = game, seats, seed
         self._agent: ModelAgent | None = None
 
     def take(self, network: nn.Sequential) -> None:
         """Play as this snapshot from now on."""
-        self._agent = ModelAgent(self._game, network, sample=True, seed=self._seed, seats=self._seats)
+        self._agent = ModelAgent(self.game, network, sample=True, seed=self._seed, seats=self._seats)
 
     def act(self, states: States) -> NDArray[np.int64]:
         """A legal action (B,) for each of the (B,) states, in one forward pass."""
         assert self._agent is not None, "a slot of no weight is drawn by no game"
         return self._agent.act(states)
+
+
+@dataclass
+class _Table:
+    """A batch of games, what observations are padded to there, and the past selves who play in it, by slot."""
+
+    games: LearnerGames
+    seats: int | None
+    selves: list[PastSelf]
 
 
 class League:
@@ -76,23 +86,40 @@ class League:
         self._priority = priority
         self._seed = seed
         self._first = list(self._shares).index(PAST) if self._slots else 0  # place of slot 0 among the opponents
-        self._seated: list[tuple[LearnerGames, list[PastSelf]]] = []
+        self._tables: list[_Table] = []
         self.networks: list[nn.Sequential] = []
         self.numbers = np.full(self._slots, -1)
         self.rates = np.full(self._slots, 0.5)
 
-    def seat(self, game: Game, seats: int | None, count: int, place: int | Literal["random", "rotate"]) -> LearnerGames:
+    def seat(self, game: Game, seats: int | None, count: int, place: Seat) -> LearnerGames:
         """So many games of a learner at `place` against the league, with observations padded to `seats`."""
+        selves = self._past_selves(game, seats)
+        games = LearnerGames(game, count, self._opponents(selves), place, "win")
+        self._tables.append(_Table(games, seats, selves))
+        return games
+
+    def play(self, games: Sequence[Game]) -> None:
+        """Play these from now on, one for each batch that was seated: the same game with other options."""
+        for table, game in zip(self._tables, games, strict=True):
+            table.selves = self._past_selves(game, table.seats)
+            table.games.game, table.games.opponents = game, Opponents(self._opponents(table.selves), game)
+        self.weigh()
+
+    def _past_selves(self, game: Game, seats: int | None) -> list[PastSelf]:
         selves = [PastSelf(game, seats, self._seed) for _ in range(self._slots)]
+        for one, network in zip(selves, self.networks, strict=False):  # slots may still be empty
+            one.take(network)
+        return selves
+
+    def _opponents(self, selves: Sequence[PastSelf]) -> dict[AgentLike, float]:
+        """Everybody who may be drawn, with weights that give all to one slot until there are snapshots to share it."""
         opponents: dict[AgentLike, float] = {}
         for name, share in self._shares.items():
-            if name == PAST:  # all to one slot, until there are snapshots to share it
+            if name == PAST:
                 opponents |= {one: share * (slot == 0) for slot, one in enumerate(selves)}
             else:
                 opponents[name] = share
-        games = LearnerGames(game, count, opponents, place, "win")
-        self._seated.append((games, selves))
-        return games
+        return opponents
 
     def add(self, network: nn.Sequential) -> None:
         """Take a frozen snapshot of the learner's network into the pool."""
@@ -102,8 +129,8 @@ class League:
         slot = number % self._slots
         self.networks[slot : slot + 1] = [network]
         self.numbers[slot], self.rates[slot] = number, 0.5
-        for _, selves in self._seated:
-            selves[slot].take(network)
+        for table in self._tables:
+            table.selves[slot].take(network)
         self.weigh()
 
     def weigh(self) -> None:
@@ -111,9 +138,9 @@ class League:
         if not len(self.networks):
             return
         weights = self.weights() * self._shares[PAST]
-        for games, _ in self._seated:
-            assert games.opponents.weights is not None
-            games.opponents.weights[self._first : self._first + self._slots] = weights
+        for table in self._tables:
+            assert table.games.opponents.weights is not None
+            table.games.opponents.weights[self._first : self._first + self._slots] = weights
 
     def weights(self) -> NDArray[np.float64]:
         """The part of each slot (slots,) in the games against past selves; they sum to 1."""
@@ -155,7 +182,7 @@ class League:
         """Put the pool back where `snapshot` found it."""
         self.networks = list(networks)
         self.numbers, self.rates = arrays["numbers"].copy(), arrays["rates"].copy()
-        for _, selves in self._seated:
-            for one, network in zip(selves, networks, strict=False):  # slots may still be empty
+        for table in self._tables:
+            for one, network in zip(table.selves, networks, strict=False):
                 one.take(network)
         self.weigh()

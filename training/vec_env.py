@@ -14,7 +14,6 @@ from stable_baselines3.common.vec_env.base_vec_env import VecEnvStepReturn
 
 from trialea.envs.agent import ValuesActions
 from trialea.envs.errors import OptionError
-from trialea.envs.game import Game
 from trialea.envs.learner import LearnerGames
 from trialea.envs.padding import View
 from trialea.envs.spaces import observation_box
@@ -37,12 +36,16 @@ class _Table:
     def __init__(self, games: LearnerGames, seats: int | None, judge: ValuesActions | None) -> None:
         self.games = games
         self._seats = seats
-        self.view = View(games.game, seats)
+        self._view = View(games.game, seats)
         self._judge = judge
         self._none: list[dict[str, Any]] = [{} for _ in range(len(games.states))]
 
-    def play(self, game: Game) -> None:
-        self.games.game, self.view = game, View(game, self._seats)
+    @property
+    def view(self) -> View:
+        """What is seen of the game, which may change to one with other options."""
+        if self._view.game is not self.games.game:
+            self._view = View(self.games.game, self._seats)
+        return self._view
 
     def observe(self) -> NDArray[np.float32]:
         return self.view.observe(self.games.states, self.games.seats)
@@ -141,11 +144,6 @@ class GamesVecEnv(VecEnv):
         for games in self.games:
             games.set_reward("win" if reward == "regret" else reward)
         self.horizon = horizon
-
-    def play(self, games: Sequence[Game]) -> None:
-        """Play these from the next `reset` on, one for each batch: the same with other options."""
-        for table, game in zip(self._tables, games, strict=True):
-            table.play(game)
 
     def seed(self, seed: int | None = None) -> Sequence[int | None]:
         """Give game i the seed `seed` + i (fresh ones if None); they take effect at the next `reset`."""

@@ -276,17 +276,17 @@ class SolverAgent:
     name = "solver"
 
     def __init__(self, game: Game, seed: int = 0) -> None:
-        self._game = game
+        self.game = game
         self._seed = seed
         self.solution = _shared(game)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return SolverAgent, (self._game, self._seed)
+        return SolverAgent, (self.game, self._seed)
 
     def act(self, states: States) -> NDArray[np.int64]:
         """A legal action (B,) for each of the (B,) states."""
         drawn = np.empty(len(states))
-        self._game.loops.uniforms(states, np.uint64(self._seed), drawn)
+        self.game.loops.uniforms(states, np.uint64(self._seed), drawn)
         edges = self.action_probabilities(states).cumsum(axis=1)
         actions: NDArray[np.int64] = (drawn[:, None] < edges / edges[:, -1:]).argmax(axis=1)
         return actions

@@ -20,6 +20,7 @@ class GreedyAgent:
     deterministic = True
 
     def __init__(self, game: Game, seed: int = 0) -> None:
+        self.game = game
         self._throws = game.options.throws
         self._turn = make_turn(game.options.intermediates)
         choices = np.zeros((self._throws, len(self._turn.full), LANES), np.uint8)

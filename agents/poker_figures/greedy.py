@@ -20,7 +20,6 @@ from trialea.envs.poker_figures.rules import (
     NUM_THROWS,
     PASS,
     WRITE,
-    Tables,
 )
 
 
@@ -91,10 +90,10 @@ class GreedyAgent:
     deterministic = True
 
     def __init__(self, game: Game, seed: int = 0) -> None:
-        self._tables: Tables = game.tables
+        self.game = game
 
     def act(self, states: States) -> NDArray[np.int64]:
         """A legal action (B,) for each of the (B,) states."""
         actions = np.empty(len(states), np.int64)
-        choose(states, self._tables, actions)
+        choose(states, self.game.tables, actions)
         return actions

@@ -42,7 +42,7 @@ class TurnPlayer:
     """
 
     def __init__(self, game: Game, leaf: Leaf) -> None:
-        self._game = game
+        self.game = game
         self._turn = make_turn(game.options)
         self._leaf = leaf
         # Of equal actions the first in this order is taken.
@@ -59,7 +59,7 @@ class TurnPlayer:
         Raises:
             OptionError: the options let points be set aside, which is not valued.
         """
-        if self._game.tables.sum_throws:
+        if self.game.tables.sum_throws:
             raise OptionError("what an action is worth is not estimated with sum_throws: setting aside is left out")
         values = self._values(states, begins=False)[0]
         values[np.isneginf(values)] = np.nan
@@ -84,7 +84,7 @@ class TurnPlayer:
 
     def _values(self, states: States, begins: bool) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The value of each action (B, A), minus infinity where there is none; and `decide`'s second, if it begins."""
-        values, begun = np.full((len(states), self._game.num_actions), -np.inf), np.full(len(states), np.nan)
+        values, begun = np.full((len(states), self.game.num_actions), -np.inf), np.full(len(states), np.nan)
         free = states.bound == 0
         for to_come in range(NUM_THROWS):
             index = np.flatnonzero(free & (states.throws == NUM_THROWS - to_come))
@@ -95,7 +95,7 @@ class TurnPlayer:
 
     def _decide_bound(self, states: States) -> NDArray[np.int64]:
         """Write, else throw all five dice again, else pass."""
-        masks = self._game.masks(states)
+        masks = self.game.masks(states)
         row = states.bound.astype(np.int64) - 1
         may_write = masks[np.arange(len(states)), WRITE + row] != 0
         otherwise = np.where(states.throws < NUM_THROWS, NUM_REROLLS - 1, PASS)
@@ -103,14 +103,14 @@ class TurnPlayer:
 
     def _values_of(self, states: States, to_come: int, begins: bool) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """What `_values` gives, in states with so many throws to come."""
-        turn, tables, count = self._turn, self._game.tables, len(states)
+        turn, tables, count = self._turn, self.game.tables, len(states)
         records = plain(states)
         own, writable, hands = search.read(records, tables)
         now = np.zeros((turn.num_results, count), np.bool_)
         rows = turn.rows[: turn.num_writes]
         search.mark_results(records, hands, writable, rows, turn.first, turn.taken, now)
         leaves = self._leaves(records, to_come, own, writable)
-        values = np.full((count, self._game.num_actions), -np.inf)
+        values = np.full((count, self.game.num_actions), -np.inf)
         if to_come == 0:
             gains, begun = self._last(leaves, values)
         else:
@@ -167,7 +167,7 @@ class TurnPlayer:
             search.rethrow_back(keeps, again, turn.lattice)
             search.throw_back(keeps, gains, fresh, *throw)
             gains[results, which[count:]] = again[count:]
-        search.fill_rethrows(keeps, again, hands, self._game.tables.rerolls, turn.kept, values)
+        search.fill_rethrows(keeps, again, hands, self.game.tables.rerolls, turn.kept, values)
         begun = np.full(count, np.nan)
         if to_come == 2 and begins:
             lost = np.maximum(1.0 - again, TINY) / np.maximum(1.0 - once, TINY)  # the chance that is left to lose

@@ -24,7 +24,7 @@ class ReferenceAgent(TurnPlayer):
         self._model = make_model(game)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self._game,)
+        return type(self), (self.game,)
 
     def _assess(
         self,
@@ -35,5 +35,5 @@ class ReferenceAgent(TurnPlayer):
         slopes: NDArray[Any],
         over: NDArray[Any],
     ) -> None:
-        max_turns = self._game.tables.max_turns
+        max_turns = self.game.tables.max_turns
         assess_all(states, throws, writable, max_turns, FILLINGS, self._model, odds, slopes, over)

@@ -53,7 +53,7 @@ class SolverAgent:
     deterministic = True
 
     def __init__(self, game: Game, seed: int = 0) -> None:
-        self._game = game
+        self.game = game
         self.solution: ReducedSolution | None = None
         try:
             check_solvable(game)
@@ -64,7 +64,7 @@ class SolverAgent:
             self._act = self.solution.best_actions
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return SolverAgent, (self._game,)
+        return SolverAgent, (self.game,)
 
     def act(self, states: States) -> NDArray[np.int64]:
         """A legal action (B,) for each of the (B,) states."""
