@@ -28,12 +28,12 @@ def batch(game: str) -> dict[str, float]:
 
 
 def train(game: str) -> dict[str, float]:
-    """Training on the real environment against a free one."""
+    """Training: a real environment against a free one, our policy against stock's, past selves against random play."""
     try:
-        from trialea.benchmarks.training import train_vs_free_env
+        from trialea.benchmarks.training import measure
     except ImportError as error:
         raise missing_extra("stable-baselines3", "train", "the benchmark of training") from error
-    return train_vs_free_env(game)
+    return measure(game)
 
 
 def solver(game: str) -> dict[str, float]:

@@ -1,32 +1,50 @@
-"""What share of the training speed is left when the environment is real instead of free."""
+"""The speed of training: with our policy or stock's, a real environment or a free one, past selves or random play."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
+import torch
 from gymnasium import spaces
 from numpy.typing import NDArray
 from sb3_contrib import MaskablePPO
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvStepReturn
 
+from trialea.agents.model import snapshot
 from trialea.benchmarks.timing import compare
+from trialea.envs.agent import AgentLike
 from trialea.envs.game import Game
 from trialea.envs.learner import LearnerGames
+from trialea.training.past import PastSelves
+from trialea.training.policy import masked_ppo
 from trialea.training.vec_env import GamesVecEnv
 
 ENVIRONMENTS = 1024
 ROLLOUT = 32
+THREADS = 2
+SNAPSHOTS = 8
+MANY_ACTIONS = 330
 
 
 class FreeVecEnv(GamesVecEnv):
-    """An environment that costs nothing: constant arrays of the shapes that the real one gives."""
+    """An environment that costs nothing: constant arrays of the shapes that the real one gives.
 
-    def __init__(self, games: LearnerGames) -> None:
+    Args:
+        games: the real one's games.
+        actions: how many actions there are instead of the game's; about a third of them is legal.
+    """
+
+    def __init__(self, games: LearnerGames, actions: int | None = None) -> None:
         super().__init__(games)
         self._observations = games.observe()
         self._masks = games.masks()
+        if actions is not None:
+            self.action_space = spaces.Discrete(actions)
+            self._masks = (np.random.default_rng(0).random((self.num_envs, actions)) < 1 / 3).astype(np.int8)
+            self._masks[:, 0] = 1
         self._rewards = np.zeros(self.num_envs, np.float32)
         self._dones = np.zeros(self.num_envs, np.bool_)
         self._infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
@@ -38,16 +56,19 @@ class FreeVecEnv(GamesVecEnv):
         return self._observations, self._rewards, self._dones, self._infos
 
 
-def _model(env: GamesVecEnv) -> MaskablePPO:
-    assert isinstance(env.action_space, spaces.Discrete)
-    settings: dict[str, Any] = {
-        "n_steps": ROLLOUT,
-        "batch_size": 4096,
-        "n_epochs": 4,
-        "gamma": 1.0,
-        "device": "cpu",
-    }
-    return MaskablePPO("MlpPolicy", env, seed=0, policy_kwargs={"net_arch": [128, 128]}, **settings)
+def stock_ppo(env: GamesVecEnv, **settings: Any) -> MaskablePPO:
+    return MaskablePPO("MlpPolicy", env, **settings)
+
+
+def _games(game: Game, opponents: AgentLike = "random") -> LearnerGames:
+    games = LearnerGames(game, ENVIRONMENTS, opponents, "rotate", "win")
+    games.start()
+    return games
+
+
+def _model(env: GamesVecEnv, make: Callable[..., MaskablePPO] = masked_ppo) -> MaskablePPO:
+    settings: dict[str, Any] = {"n_steps": ROLLOUT, "batch_size": 4096, "n_epochs": 4, "gamma": 1.0, "device": "cpu"}
+    return make(env, seed=0, policy_kwargs={"net_arch": [64, 64]}, **settings)
 
 
 def _learn(model: MaskablePPO, rollouts: int) -> int:
@@ -56,11 +77,47 @@ def _learn(model: MaskablePPO, rollouts: int) -> int:
     return frames
 
 
+def _compare(ours: MaskablePPO, theirs: MaskablePPO) -> tuple[float, float, float]:
+    return compare(partial(_learn, ours, 1), partial(_learn, theirs, 1), rounds=5)
+
+
 def train_vs_free_env(game: str) -> dict[str, float]:
     """Training frames a second on the real environment over those on the free one."""
-    games = [LearnerGames(Game(game), ENVIRONMENTS, "random", "rotate", "win") for _ in range(2)]
-    for one in games:
-        one.start()
-    real, free = _model(GamesVecEnv(games[0])), _model(FreeVecEnv(games[1]))
-    ratio, ours, theirs = compare(partial(_learn, real, 2), partial(_learn, free, 2), rounds=5)
+    ratio, ours, theirs = _compare(
+        _model(GamesVecEnv(_games(Game(game)))),
+        _model(FreeVecEnv(_games(Game(game)))),
+    )
     return {"train_vs_free_env": ratio, "train_frames_per_second": ours, "free_frames_per_second": theirs}
+
+
+def masked_ppo_vs_stock(game: str) -> dict[str, float]:
+    """Frames a second with our policy and buffer over those with sb3-contrib's, on the same free environment.
+
+    With the game's number of actions, and with many.
+    """
+    figures: dict[str, float] = {}
+    for actions, words in ((None, ""), (MANY_ACTIONS, f"_{MANY_ACTIONS}_actions")):
+        env = FreeVecEnv(_games(Game(game)), actions)
+        ratio, _, theirs = _compare(_model(env), _model(env, stock_ppo))
+        figures |= {f"masked_ppo_vs_stock{words}": ratio, f"stock_frames_per_second{words}": theirs}
+    return figures
+
+
+def past_vs_random_opponents(game: str) -> dict[str, float]:
+    """Frames a second against snapshots of the learner over those against random play."""
+    random = _model(GamesVecEnv(_games(Game(game))))
+    past = PastSelves(Game(game), SNAPSHOTS, seed=0)
+    for _ in range(SNAPSHOTS):
+        past.add(snapshot(random.policy))
+    ratio, rate, _ = _compare(_model(GamesVecEnv(_games(Game(game), past))), random)
+    return {"past_vs_random_opponents": ratio, "past_frames_per_second": rate}
+
+
+def measure(game: str) -> dict[str, float]:
+    """All of them, with so many threads of torch as a training has by default."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(THREADS)
+    try:
+        return {**train_vs_free_env(game), **masked_ppo_vs_stock(game), **past_vs_random_opponents(game)}
+    finally:
+        torch.set_num_threads(before)

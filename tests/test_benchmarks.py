@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from tests.helpers import game_of
 from trialea import GAMES, UnknownNameError
@@ -215,6 +216,42 @@ def test_both_sides_of_the_training_benchmark_train_the_same_number_of_frames(
     assert training._learn(model, 1) == model.num_timesteps / 2
 
 
+def test_the_training_benchmark_compares_what_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    from trialea.benchmarks import training
+    from trialea.training.past import PastSelves
+
+    compared: list[tuple[Any, ...]] = []
+
+    def side(model: Any) -> tuple[Any, ...]:
+        model.learn(training.ROLLOUT * training.ENVIRONMENTS)  # it works
+        agents = model.env.games.opponents.agents
+        return type(model.policy).__name__, type(model.env).__name__, model.action_space.n, agents[0].name
+
+    def compare(ours: Any, theirs: Any) -> tuple[float, float, float]:
+        compared.append((side(ours), side(theirs)))
+        return float(len(compared)), 10.0, 5.0
+
+    monkeypatch.setattr(training, "_compare", compare)
+    monkeypatch.setattr(training, "ENVIRONMENTS", 128)
+    threads = torch.get_num_threads()
+    found = training.measure("no_dice")
+    assert torch.get_num_threads() == threads
+    ours, free = ("LegalPolicy", "GamesVecEnv", 140, "random"), ("LegalPolicy", "FreeVecEnv", 140, "random")
+    stock = "MaskableActorCriticPolicy"
+    assert compared == [
+        (ours, free),
+        (free, (stock, *free[1:])),
+        (("LegalPolicy", "FreeVecEnv", 330, "random"), (stock, "FreeVecEnv", 330, "random")),
+        ((*ours[:3], "past"), ours),
+    ]
+    ratios = ("train_vs_free_env", "masked_ppo_vs_stock", "masked_ppo_vs_stock_330_actions", "past_vs_random_opponents")
+    assert [found[key] for key in ratios] == [1.0, 2.0, 3.0, 4.0]
+    env = training.FreeVecEnv(training._games(game_of("no_dice")), 330)
+    assert env.action_masks().any(axis=1).all() and 0.3 < env.action_masks().mean() < 0.37
+    past = PastSelves(game_of("no_dice"), 1, seed=0)
+    assert training._games(game_of("no_dice"), past).opponents.agents == [past]
+
+
 # The whole -------------------------------------------------------------------------------------------------------
 
 
@@ -227,6 +264,9 @@ def test_each_benchmark_prints_its_ratio_as_json(name: str) -> None:
     found = json.loads(done.stdout)
     assert found.pop("game") == "no_dice"
     assert found[RATIOS[name]] > {"aec": 1.5, "batch": 200, "train": 0.5, "solver": 3}[name]  # with much to spare
+    if name == "train":
+        assert found["masked_ppo_vs_stock_330_actions"] > 1.3 < found["masked_ppo_vs_stock"]
+        assert found["past_vs_random_opponents"] > 0.4
     if name == "batch":
         others = {key: value for key, value in found.items() if "/" in key}
         assert set(others) == {f"{RATIOS[name]}/{other}" for other in GAMES if other != "no_dice"}
