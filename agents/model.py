@@ -94,7 +94,8 @@ class ModelAgent:
         """The logarithms of the action probabilities up to a constant, (B, A); minus infinity where illegal."""
         with torch.inference_mode():
             scores: torch.Tensor = self._network(torch.from_numpy(self._view.observe(states)))
-            return scores.masked_fill(torch.from_numpy(self.game.masks(states)) == 0, -torch.inf)
+            legal = torch.from_numpy(self.game.masks(states)).to(torch.bool)
+            return torch.where(legal, scores, -torch.inf)
 
     @property
     def deterministic(self) -> bool:

@@ -62,6 +62,8 @@ def ask(agent: Agent, game: Game, states: States) -> Choices:
         return Choices(actions, none, np.empty(0))
     assert isinstance(agent, HasProbabilities)
     found = np.ascontiguousarray(agent.action_probabilities(states))
+    if found.dtype.kind in "iub":  # all on one action
+        found = found.astype(np.float32)
     if found.shape != (count, game.num_actions) or found.dtype.kind != "f":
         raise OptionError(
             f"action_probabilities of agent {agent.name!r} must be an array of shape ({count}, {game.num_actions}) of"

@@ -15,10 +15,9 @@ from stable_baselines3.common.vec_env.base_vec_env import VecEnvStepReturn
 
 from trialea.agents.model import snapshot
 from trialea.benchmarks.timing import compare
-from trialea.envs.agent import AgentLike
 from trialea.envs.game import Game
 from trialea.envs.learner import LearnerGames
-from trialea.training.past import PastSelves
+from trialea.training.league import League
 from trialea.training.policy import masked_ppo
 from trialea.training.vec_env import GamesVecEnv
 
@@ -60,8 +59,8 @@ def stock_ppo(env: GamesVecEnv, **settings: Any) -> MaskablePPO:
     return MaskablePPO("MlpPolicy", env, **settings)
 
 
-def _games(game: Game, opponents: AgentLike = "random") -> LearnerGames:
-    games = LearnerGames(game, ENVIRONMENTS, opponents, "rotate", "win")
+def _games(game: Game) -> LearnerGames:
+    games = LearnerGames(game, ENVIRONMENTS, "random", "rotate", "win")
     games.start()
     return games
 
@@ -106,10 +105,12 @@ def masked_ppo_vs_stock(game: str) -> dict[str, float]:
 def past_vs_random_opponents(game: str) -> dict[str, float]:
     """Frames a second against snapshots of the learner over those against random play."""
     random = _model(GamesVecEnv(_games(Game(game))))
-    past = PastSelves(Game(game), SNAPSHOTS, seed=0)
+    league = League({"past": 1.0}, SNAPSHOTS, "uniform", seed=0)
+    games = league.seat(Game(game), None, ENVIRONMENTS, "rotate")
     for _ in range(SNAPSHOTS):
-        past.add(snapshot(random.policy))
-    ratio, rate, _ = _compare(_model(GamesVecEnv(_games(Game(game), past))), random)
+        league.add(snapshot(random.policy))
+    games.start()
+    ratio, rate, _ = _compare(_model(GamesVecEnv(games, on_end=league.note)), random)
     return {"past_vs_random_opponents": ratio, "past_frames_per_second": rate}
 
 

@@ -43,7 +43,8 @@ def wilson(successes: float, n: int, confidence: float = 0.95) -> Interval:
     p = successes / n
     centre = (p + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * float(np.sqrt(max(0.0, p * (1 - p) / n + z * z / (4 * n * n))))
-    return max(0.0, centre - half), min(1.0, centre + half)
+    # Exactly, where rounding would only come near.
+    return 0.0 if successes <= 0 else centre - half, 1.0 if successes >= n else centre + half
 
 
 def t_quantile(n: int, confidence: float = 0.95) -> float:

@@ -218,13 +218,12 @@ def test_both_sides_of_the_training_benchmark_train_the_same_number_of_frames(
 
 def test_the_training_benchmark_compares_what_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
     from trialea.benchmarks import training
-    from trialea.training.past import PastSelves
 
     compared: list[tuple[Any, ...]] = []
 
     def side(model: Any) -> tuple[Any, ...]:
         model.learn(training.ROLLOUT * training.ENVIRONMENTS)  # it works
-        agents = model.env.games.opponents.agents
+        agents = model.env.games[0].opponents.agents
         return type(model.policy).__name__, type(model.env).__name__, model.action_space.n, agents[0].name
 
     def compare(ours: Any, theirs: Any) -> tuple[float, float, float]:
@@ -248,8 +247,6 @@ def test_the_training_benchmark_compares_what_it_says(monkeypatch: pytest.Monkey
     assert [found[key] for key in ratios] == [1.0, 2.0, 3.0, 4.0]
     env = training.FreeVecEnv(training._games(game_of("no_dice")), 330)
     assert env.action_masks().any(axis=1).all() and 0.3 < env.action_masks().mean() < 0.37
-    past = PastSelves(game_of("no_dice"), 1, seed=0)
-    assert training._games(game_of("no_dice"), past).opponents.agents == [past]
 
 
 # The whole -------------------------------------------------------------------------------------------------------

@@ -95,7 +95,7 @@ def games(as_json: AsJson = False) -> None:
     table = Table("game", "players", "options", "agents", "what it is")
     for row in rows:
         low, high = row["players"]
-        settings = "\n".join(f"--{key.replace('_', '-')} {value}" for key, value in row["options"].items())
+        settings = "\n".join(f"--{key.replace('_', '-')}={value}" for key, value in row["options"].items())
         table.add_row(
             row["game"], f"{low} to {high}", settings, "\n".join([*row["agents"], *row["zoo"]]), row["summary"]
         )
