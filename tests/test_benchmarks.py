@@ -231,7 +231,8 @@ def test_the_training_benchmark_compares_what_it_says(monkeypatch: pytest.Monkey
         return float(len(compared)), 10.0, 5.0
 
     monkeypatch.setattr(training, "_compare", compare)
-    monkeypatch.setattr(training, "ENVIRONMENTS", 128)
+    for name, value in {"ENVIRONMENTS": 64, "ROLLOUT": 2, "THREADS": 1, "SNAPSHOTS": 2}.items():
+        monkeypatch.setattr(training, name, value)
     threads = torch.get_num_threads()
     found = training.measure("no_dice")
     assert torch.get_num_threads() == threads
