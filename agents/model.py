@@ -189,7 +189,7 @@ def name_of(path: str | Path) -> str:
 @contextmanager
 def written_whole(file: Path) -> Iterator[Path]:
     """Where to write a model that then appears as `file`, whole or not at all."""
-    with tempfile.TemporaryDirectory(dir=file.parent) as folder:
+    with tempfile.TemporaryDirectory(dir=file.parent, prefix=".writing-") as folder:
         temporary = Path(folder) / MODEL
         yield temporary
         temporary.replace(file)

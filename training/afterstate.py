@@ -35,6 +35,7 @@ from trialea.agents.model import MODEL, ModelFileError
 from trialea.envs.game import Game
 from trialea.training.callbacks import (
     Every,
+    Report,
     in_short,
     measure_agents,
     stop_on_interrupt,
@@ -186,7 +187,14 @@ class Learner:
         return float(seconds)
 
 
-def self_play(config: AfterstateConfig, learner: Learner, run: Path, checkpoint: Path | None, progress: bool) -> bool:
+def self_play(
+    config: AfterstateConfig,
+    learner: Learner,
+    run: Path,
+    checkpoint: Path | None,
+    progress: bool,
+    report: Report | None = None,
+) -> bool:
     """Go on with a run from a checkpoint, or from its beginning, to its end; False if it was stopped before."""
     began = time.perf_counter() - (learner.restore(checkpoint) if checkpoint else 0.0)
     entered, start = time.perf_counter(), learner.games
@@ -198,7 +206,7 @@ def self_play(config: AfterstateConfig, learner: Learner, run: Path, checkpoint:
         task = bar.add_task("training", total=config.games, completed=start, rate=0.0, latest="")
         while learner.games < config.games:
             if measurements.due(learner.games) or not learner.games:
-                latest = _measure(learner, config, run, began)
+                latest = _measure(learner, config, run, began, report)
             stop = learner.stopping  # may be set at any moment
             if checkpoints.due(learner.games) or stop:
                 learner.save(run / "checkpoints" / f"{learner.frames:012d}", time.perf_counter() - began)
@@ -207,14 +215,15 @@ def self_play(config: AfterstateConfig, learner: Learner, run: Path, checkpoint:
             learner.learn()
             rate = (learner.games - start) / (time.perf_counter() - entered)
             bar.update(task, completed=learner.games, rate=rate, latest=latest)
-    _measure(learner, config, run, began)
+    _measure(learner, config, run, began, report)
     save_network(learner.network, run / MODEL, config.make_game())
     return True
 
 
-def _measure(learner: Learner, config: AfterstateConfig, run: Path, began: float) -> str:
+def _measure(learner: Learner, config: AfterstateConfig, run: Path, began: float, report: Report | None) -> str:
     """Write down how the network as it stands fares; returns that in short."""
     found = measure_agents([learner.agent()], config)
     seconds = round(time.perf_counter() - began, 3)
-    write_measurement(run, {"frames": learner.frames, "games": learner.games, "seconds": seconds, **found})
+    line = {"frames": learner.frames, "games": learner.games, "seconds": seconds, **found}
+    write_measurement(run, line, learner, report)
     return in_short(found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
@@ -65,6 +65,7 @@ class RunCallback(BaseCallback):
         seconds: how long the run had taken before it was resumed.
         start: the frames it had then.
         progress: whether to show a progress bar.
+        report: told each measurement, see `write_measurement`.
     """
 
     def __init__(
@@ -76,6 +77,7 @@ class RunCallback(BaseCallback):
         seconds: float = 0.0,
         start: int = 0,
         progress: bool = True,
+        report: Report | None = None,
     ) -> None:
         super().__init__()
         self.model: MaskablePPO
@@ -83,6 +85,7 @@ class RunCallback(BaseCallback):
         self._env = env
         self._league = league
         self._folder = folder
+        self._report = report
         self._began = time.perf_counter() - seconds
         self._snapshots = Every(config.snapshots, config.frames, start)
         self._measurements = Every(config.measure.times, config.frames, start)
@@ -149,7 +152,8 @@ class RunCallback(BaseCallback):
         seats = seats_of(self._config.description()["players"])
         agents = [ModelAgent(game, network, name="learner", seats=seats) for game in games]
         found = measure_agents(agents, self._config)
-        write_measurement(self._folder, {"frames": self.num_timesteps, "seconds": round(self.seconds, 3), **found})
+        line = {"frames": self.num_timesteps, "seconds": round(self.seconds, 3), **found}
+        write_measurement(self._folder, line, self, self._report)
         for key, value in found.items():
             self.logger.record(f"measure/{key}", value)
         self._latest = in_short(found)
@@ -175,12 +179,6 @@ def measure_agents(agents: Sequence[Agent], config: RunConfig) -> dict[str, Any]
     return found
 
 
-def write_measurement(run: Path, line: dict[str, Any]) -> None:
-    """Add a line to a run's measurements."""
-    with (run / "metrics.jsonl").open("a", encoding="utf-8") as file:
-        file.write(json.dumps(line) + "\n")
-
-
 def in_short(found: dict[str, Any]) -> str:
     """What a progress bar shows of a measurement."""
     shown = {key: value for key, value in found.items() if "win_rate" in key or key.endswith("regret")}
@@ -191,6 +189,18 @@ class Stoppable(Protocol):
     """A run that stops when it next can, once `stopping` is set."""
 
     stopping: bool
+
+
+Report = Callable[[dict[str, Any]], bool]
+"""Told a measurement, a line of `metrics.jsonl`, says whether the run is to stop, as after Ctrl-C."""
+
+
+def write_measurement(run: Path, line: dict[str, Any], training: Stoppable, report: Report | None) -> None:
+    """Add a line to a run's measurements, and tell it to `report`, which may ask the training to stop."""
+    with (run / "metrics.jsonl").open("a", encoding="utf-8") as file:
+        file.write(json.dumps(line) + "\n")
+    if report is not None and report(line):
+        training.stopping = True
 
 
 @contextmanager

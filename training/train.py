@@ -17,7 +17,7 @@ from trialea.agents.model import ACTIVATIONS, MODEL, seats_of, snapshot
 from trialea.envs.agent import ValuesActions, make_agent
 from trialea.envs.errors import OptionError
 from trialea.training.afterstate import Learner, self_play
-from trialea.training.callbacks import RunCallback, stop_on_interrupt
+from trialea.training.callbacks import Report, RunCallback, stop_on_interrupt
 from trialea.training.checkpoint import newest_checkpoint, open_folder, restore, save_model
 from trialea.training.config import AfterstateConfig, RunConfig, TrainConfig, load_config
 from trialea.training.league import League
@@ -28,16 +28,17 @@ CONFIG = "config.yaml"
 Parts = tuple[MaskablePPO, GamesVecEnv, League]
 
 
-def train(config: RunConfig, folder: str | Path, progress: bool = True) -> bool:
+def train(config: RunConfig, folder: str | Path, progress: bool = True, report: Report | None = None) -> bool:
     """Run a training from its beginning.
 
     Args:
         config: what to do.
         folder: the run folder, which must not exist yet or be empty.
         progress: whether to show a progress bar.
+        report: told each measurement, as it is written to `metrics.jsonl`; returns whether the run is to stop.
 
     Returns:
-        True if the run came to its end; False if Ctrl-C stopped it, after which `resume` goes on.
+        True if the run came to its end; False if Ctrl-C or `report` stopped it, after which `resume` goes on.
     """
     run = Path(folder)
     if run.exists() and (not run.is_dir() or any(run.iterdir())):
@@ -49,10 +50,10 @@ def train(config: RunConfig, folder: str | Path, progress: bool = True) -> bool:
             make_agent(opponent, game)
     run.mkdir(parents=True, exist_ok=True)
     (run / CONFIG).write_text(yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False), encoding="utf-8")
-    return go_on(run, None, progress)
+    return go_on(run, None, progress, report)
 
 
-def resume(folder: str | Path, progress: bool = True) -> bool:
+def resume(folder: str | Path, progress: bool = True, report: Report | None = None) -> bool:
     """Go on with a run that was stopped, exactly from its newest checkpoint; see `train`."""
     run = Path(folder)
     if not (run / CONFIG).is_file():
@@ -60,10 +61,10 @@ def resume(folder: str | Path, progress: bool = True) -> bool:
     if (run / MODEL).exists():
         raise OptionError(f"the run in {run} is complete: there is nothing to resume")
     config = load_config(run / CONFIG)
-    return _prepare(config)(run, newest_checkpoint(run / "checkpoints"), progress)
+    return _prepare(config)(run, newest_checkpoint(run / "checkpoints"), progress, report)
 
 
-def _prepare(config: RunConfig) -> Callable[[Path, Path | None, bool], bool]:
+def _prepare(config: RunConfig) -> Callable[[Path, Path | None, bool, Report | None], bool]:
     """What goes on with a run in a folder from a checkpoint, by the configuration's algorithm."""
     if isinstance(config, AfterstateConfig):
         return partial(self_play, config, Learner(config))
@@ -122,7 +123,9 @@ def _judges(config: TrainConfig) -> list[ValuesActions]:
     return judges
 
 
-def _run(config: TrainConfig, parts: Parts, run: Path, checkpoint: Path | None, progress: bool) -> bool:
+def _run(
+    config: TrainConfig, parts: Parts, run: Path, checkpoint: Path | None, progress: bool, report: Report | None
+) -> bool:
     model, env, league = parts
     seconds = 0.0
     if checkpoint is not None:
@@ -132,7 +135,7 @@ def _run(config: TrainConfig, parts: Parts, run: Path, checkpoint: Path | None, 
     start = model.num_timesteps
     open_folder(run, start)
     model.set_logger(configure(str(run / "tensorboard"), ["tensorboard"]))
-    callback = RunCallback(config, env, league, run, seconds, start, progress)
+    callback = RunCallback(config, env, league, run, seconds, start, progress, report)
     try:
         with stop_on_interrupt(callback):
             model.learn(config.frames - start, callback=callback, reset_num_timesteps=checkpoint is None)

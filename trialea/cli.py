@@ -1,4 +1,4 @@
-"""The command line: `trialea games | solve | train | evaluate | exploit | tournament | play | bench`."""
+"""The command line: `trialea games | solve | train | evaluate | exploit | tournament | tune | play | bench`."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ from trialea.envs.errors import OptionError, TrialeaError, missing_extra
 from trialea.envs.registry import entry_of
 from trialea.exploit import exploit
 from trialea.tournament import tournament
+from trialea.tune import tune
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -300,6 +301,7 @@ def _show_against(found: dict[str, Any]) -> None:
 
 app.command(context_settings=OPEN)(exploit)
 app.command()(tournament)
+app.command()(tune)
 
 
 @app.command(context_settings=OPEN)
