@@ -1,4 +1,4 @@
-"""The tables of docs/training.md and docs/afterstate.md hold every key of the configurations, with its default."""
+"""The tables of the pages about training hold every key of the configurations, with its default."""
 
 from __future__ import annotations
 
@@ -42,9 +42,14 @@ def test_keys_and_defaults(place: int, kind: str) -> None:
             assert yaml.safe_load(cells[key]) == plain(field.default), key
 
 
-def test_keys_and_defaults_of_afterstate_training() -> None:
-    fields = import_module("trialea.training.config").AfterstateConfig.model_fields
-    table = TABLE.search((PAGE.parent / "afterstate.md").read_text(encoding="utf-8"))
+@pytest.mark.parametrize(
+    ("page", "place"),
+    [("afterstate.md", "config:AfterstateConfig"), ("tuning.md", "tune_config:TuneConfig")],
+)
+def test_keys_and_defaults_of_a_page_of_its_own(page: str, place: str) -> None:
+    module, _, kind = place.partition(":")
+    fields = getattr(import_module(f"trialea.training.{module}"), kind).model_fields
+    table = TABLE.search((PAGE.parent / page).read_text(encoding="utf-8"))
     assert table
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table[1].splitlines()]
     assert [row[0] for row in rows] == list(fields)

@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 import time
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ import yaml
 from typer.testing import CliRunner
 
 from tests.helpers import SHORT
-from trialea import OptionError
+from trialea import MissingExtraError, OptionError
 from trialea.cli import app
 from trialea.evaluation.report import read_metrics
 from trialea.training import tune as tuning
@@ -101,12 +103,12 @@ def test_every_trial_is_a_run_with_its_values(finished: tuple[Path, Tuned]) -> N
     assert {trial.state for trial in found.trials} <= {"complete", "pruned"}
     for trial in found.trials:
         assert list(trial.values) == list(SPACE)
-        changes = [
-            f"{key}={json.dumps(value)}" for key, value in trial.values.items() if key != "ppo.learning_rate.start"
-        ]
-        run = load_training(folder / trial.run / "config.yaml")
-        rate = trial.values["ppo.learning_rate.start"]
-        assert run == load_training(folder.parent / "base.yaml", [*changes, f"ppo.learning_rate.start={rate:.20f}"])
+        plain = load_training(folder / trial.run / "config.yaml").model_dump(mode="json")
+        expected = load_training(folder.parent / "base.yaml").model_dump(mode="json")
+        for key, value in trial.values.items():
+            *parents, last = key.split(".")
+            reduce(getitem, parents, expected)[last] = value
+        assert plain == expected
         assert trial.value == read_metrics(folder / trial.run)[-1]["regret"]
         assert (folder / trial.run / "model.zip").exists() == (trial.state == "complete")
 
@@ -356,6 +358,12 @@ def test_values_that_do_not_fit_together_are_told_and_passed_over(tmp_path: Path
     assert refused and all(trial.values == {"ppo.environments": 27, "ppo.n_steps": 19} for trial in refused)
     assert all(trial.state == "pruned" and "single decision" in trial.refused for trial in refused)
     assert len(found.trials) == 8
+
+
+def test_a_missing_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    with pytest.raises(MissingExtraError, match=r"optuna.*trialea\[tune\]"):
+        CliRunner().invoke(app, ["tune", str(written(tmp_path))], catch_exceptions=False)
 
 
 # What ships --------------------------------------------------------------------------------------------------------

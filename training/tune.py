@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,7 +23,7 @@ from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler, TPESampler
 from optuna.trial import FrozenTrial, Trial, TrialState
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from trialea.agents.model import MODEL, written_whole
 from trialea.envs.errors import OptionError
@@ -209,7 +210,7 @@ def _opened(config: TuneConfig, folder: Path, direction: Direction) -> Iterator[
 
 
 def _storage(url: str) -> optuna.storages.RDBStorage:
-    attempts = 3
+    attempts = 5
     while True:
         attempts -= 1
         try:
@@ -219,8 +220,10 @@ def _storage(url: str) -> optuna.storages.RDBStorage:
                     url, heartbeat_interval=HEARTBEAT, heartbeat_stale_trial_callback=_take_up_again
                 )
         except (SQLAlchemyError, ImportError) as error:
-            if not attempts or "already exists" not in str(error):  # else another process was just making the tables
+            just_made = isinstance(error, IntegrityError) or "already exists" in str(error)
+            if not attempts or not just_made:
                 raise _unusable(url, error) from error
+            time.sleep(0.5)  # another process that began with this one is making the tables
 
 
 def _unusable(url: str, error: BaseException) -> OptionError:
