@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from trialea.envs.errors import UnknownNameError
+from trialea.envs.errors import OptionError, UnknownNameError
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,25 +129,43 @@ def entry_of(name: str) -> Entry:
 
 def register_all() -> None:
     """Register every game with Gymnasium, and with PettingZoo where it has a registry; again does nothing."""
+    for entry in GAMES.values():
+        _register(entry.gym_id, entry.pettingzoo_id, entry, {})
+
+
+def register_variant(id: str, game: str, **arguments: Any) -> None:
+    """Register a game under an id of your own, with Gymnasium, and with PettingZoo where it has a registry.
+
+    Args:
+        id: such as `"my_project/QuickNoDice-v0"`, for both libraries.
+        game: the game's name.
+        **arguments: what is otherwise than by default: `num_players`, `reward`, the game's options. They are checked
+            when an environment is made; whoever makes one may give others.
+
+    Raises:
+        UnknownNameError: no such game.
+        OptionError: the id stands for something else. To register the same again does nothing.
+    """
+    _register(id, id, entry_of(game), arguments)
+
+
+def _register(gym_id: str, pettingzoo_id: str, entry: Entry, arguments: dict[str, Any]) -> None:
     import gymnasium
 
-    for entry in GAMES.values():
-        if entry.gym_id not in gymnasium.registry:
-            gymnasium.register(
-                entry.gym_id,
-                entry_point="trialea.envs.single:SingleAgentEnv",
-                vector_entry_point="trialea.envs.vector:BatchedEnv",
-                kwargs={"game": entry.name},
-            )
-    _register_with_pettingzoo()
-
-
-def _register_with_pettingzoo() -> None:
+    kwargs = {"game": entry.name, **arguments}
+    if gym_id not in gymnasium.registry:
+        gymnasium.register(
+            gym_id,
+            entry_point="trialea.envs.single:SingleAgentEnv",
+            vector_entry_point="trialea.envs.vector:BatchedEnv",
+            kwargs=kwargs,
+        )
+    elif gymnasium.registry[gym_id].kwargs != kwargs:
+        raise OptionError(f"{gym_id} is registered already, as something else: choose another id")
     try:
         from pettingzoo.env_registry import registration
     except ImportError:  # before PettingZoo 1.27 there was no registry
         return
     table: dict[str, Any] = registration.aec_registry
-    for entry in GAMES.values():
-        if entry.pettingzoo_id not in table:
-            registration.register("aec", entry.pettingzoo_id, entry_point=f"{entry.aec_module}:env")
+    if pettingzoo_id not in table:
+        registration.register("aec", pettingzoo_id, entry_point=f"{entry.aec_module}:env", kwargs=arguments)

@@ -93,3 +93,29 @@ for module in (trialea, trialea.envs):
         raise AssertionError
 """
     assert run_python(code) == ""
+
+
+def test_a_variant_under_an_id_of_ones_own() -> None:
+    """Both libraries know it, as often as it is registered; another under the same id is refused."""
+    code = """
+import gymnasium as gym, pettingzoo, sys, trialea
+for _ in range(2):
+    trialea.register_variant("mine/Quick-v0", "no_dice", num_players=3, target=15, throws=2)
+assert "numba" not in sys.modules
+game = trialea.make_game("no_dice", 3, target=15, throws=2)
+assert gym.make("mine/Quick-v0", opponents="greedy").unwrapped.game == game
+assert gym.make_vec("mine/Quick-v0", num_envs=2).unwrapped.game == game
+assert pettingzoo.make("aec", "mine/Quick-v0").unwrapped.game == game
+assert gym.make("mine/Quick-v0", num_players=2).unwrapped.game.num_players == 2
+for call, error, said in (
+    (lambda: trialea.register_variant("mine/Quick-v0", "no_dice", num_players=2), trialea.OptionError, "something else"),
+    (lambda: trialea.register_variant("mine/Chess-v0", "chess"), trialea.UnknownNameError, "'chess'"),
+):
+    try:
+        call()
+    except error as raised:
+        assert said in str(raised), raised
+    else:
+        raise AssertionError(said)
+"""
+    assert run_python(code) == ""

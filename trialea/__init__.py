@@ -17,7 +17,7 @@ from trialea.envs.errors import (
     TrialeaError,
     UnknownNameError,
 )
-from trialea.envs.registry import GAMES, entry_of, register_all
+from trialea.envs.registry import GAMES, entry_of, register_all, register_variant
 
 if TYPE_CHECKING:
     from trialea.agents import solve
@@ -38,6 +38,7 @@ __all__ = [
     "UnknownNameError",
     "make_agent",
     "make_game",
+    "register_variant",
     "solve",
 ]
 

@@ -1,0 +1,216 @@
+"""Proximal policy optimisation with action masks in one file: plain torch on the Gymnasium view, nothing else of ours.
+
+    python examples/ppo_single_file.py --frames 2000000 --save policy.pt
+
+FIGURES
+
+Schulman et al., Proximal Policy Optimization Algorithms, 2017; masks as in Huang and Ontañón, A Closer Look at Invalid
+Action Masking in Policy Gradient Algorithms, 2022: an illegal action's logit is minus infinity, so that it has neither
+probability nor gradient.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from dataclasses import dataclass, fields
+
+import gymnasium as gym
+import numpy as np
+import torch
+from gymnasium.vector import AutoresetMode
+from torch import nn
+from torch.nn import functional
+
+import trialea
+from trialea.evaluation import evaluate
+
+
+@dataclass
+class Args:
+    """What decides the run; each is a flag."""
+
+    env: str = "trialea/NoDice-v0"
+    opponents: str = "greedy"
+    reward: str = "score"  # many small rewards; what wins is measured in the end
+    seed: int = 1
+    threads: int = 1  # torch's
+    frames: int = 2_000_000  # decisions, over all games
+    games: int = 1024  # at once
+    steps: int = 32  # of each, between two updates
+    epochs: int = 4
+    minibatch: int = 4096
+    rate: float = 1e-3  # of Adam, falling to 0
+    entropy: float = 0.01  # its weight, falling to 0
+    horizon: str = "turn"  # no decision is credited with what comes after its turn; or "game"
+    gamma: float = 1.0
+    gae_lambda: float = 0.95
+    clip: float = 0.2
+    hidden: int = 128
+    evaluation_games: int = 4000
+    save: str = ""  # write the weights to this file
+
+
+class Policy(nn.Module):
+    """Two networks: what to do, and what is to be expected."""
+
+    def __init__(self, size: int, actions: int, hidden: int) -> None:
+        super().__init__()
+        self.actor = self._layers(size, hidden, actions, gain=0.01)
+        self.critic = self._layers(size, hidden, 1, gain=1.0)
+
+    @staticmethod
+    def _layers(size: int, hidden: int, out: int, gain: float) -> nn.Sequential:
+        linear = [nn.Linear(size, hidden), nn.Linear(hidden, hidden), nn.Linear(hidden, out)]
+        for layer, strength in zip(linear, (2**0.5, 2**0.5, gain), strict=True):
+            nn.init.orthogonal_(layer.weight, strength)
+            nn.init.zeros_(layer.bias)
+        return nn.Sequential(linear[0], nn.ReLU(), linear[1], nn.ReLU(), linear[2])
+
+    def log_probabilities(self, observations: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
+        """Of all actions, (B, A); minus infinity where illegal."""
+        return functional.log_softmax(self.actor(observations).masked_fill(~masks, -torch.inf), dim=1)
+
+    def values(self, observations: torch.Tensor) -> torch.Tensor:
+        """What is still to be got, (B,)."""
+        values: torch.Tensor = self.critic(observations).squeeze(1)
+        return values
+
+
+class PolicyAgent:
+    """The policy as an agent of the library: its most probable action."""
+
+    name = "ppo"
+
+    def __init__(self, game: trialea.Game, policy: Policy) -> None:
+        self.game, self.policy = game, policy
+
+    def act(self, states: np.recarray) -> np.ndarray:
+        """A legal action (B,) for the player to move in each of the (B,) states."""
+        observations, masks = torch.from_numpy(self.game.observe(states)), torch.from_numpy(self.game.masks(states))
+        with torch.inference_mode():
+            actions: np.ndarray = self.policy.log_probabilities(observations, masks.bool()).argmax(dim=1).numpy()
+        return actions
+
+
+def first_decision(names: list[str]) -> int:
+    """The place in an observation that is 1 at the first decision of a turn: most throws are left then."""
+    places = [place for place, name in enumerate(names) if name.startswith("throws left: ")]
+    if not places:
+        raise SystemExit("the observation does not say how many throws are left: take --horizon game")
+    return places[-1]
+
+
+def train(args: Args) -> tuple[trialea.Game, Policy]:
+    """Learn from playing; the game, and the policy."""
+    torch.manual_seed(args.seed)
+    torch.set_num_threads(args.threads)
+    # Where a game ends the next one begins in the same step, so every transition is one to learn from.
+    envs = gym.make_vec(
+        args.env,
+        num_envs=args.games,
+        opponents=args.opponents,
+        reward=args.reward,
+        seat="rotate",
+        autoreset_mode=AutoresetMode.SAME_STEP,
+    )
+    game: trialea.Game = envs.unwrapped.game
+    first_of_turn = first_decision(game.observation_names()) if args.horizon == "turn" else None
+    size, actions = envs.single_observation_space.shape[0], int(envs.single_action_space.n)
+    policy = Policy(size, actions, args.hidden)
+    optimizer = torch.optim.Adam(policy.parameters(), eps=1e-5)
+
+    shape = (args.steps, args.games)
+    observations, masks = torch.zeros(*shape, size), torch.zeros(*shape, actions, dtype=torch.bool)
+    chosen, log_probabilities = torch.zeros(shape, dtype=torch.int64), torch.zeros(shape)
+    values, rewards, ends = torch.zeros(shape), torch.zeros(shape), torch.zeros(shape)
+
+    seen, infos = envs.reset(seed=args.seed)
+    observation, mask = torch.from_numpy(seen), torch.from_numpy(infos["action_mask"]).bool()
+    updates = max(1, args.frames // (args.steps * args.games))
+    began = time.perf_counter()
+    for update in range(updates):
+        left = 1.0 - update / updates
+        optimizer.param_groups[0]["lr"] = args.rate * left
+
+        # Play.
+        for step in range(args.steps):
+            with torch.inference_mode():
+                logs = policy.log_probabilities(observation, mask)
+                # The largest of the logits with Gumbel noise is a draw from the policy; minus infinity never is it.
+                action = (logs - torch.empty_like(logs).exponential_().log()).argmax(dim=1)
+                values[step] = policy.values(observation)
+                log_probabilities[step] = logs.gather(1, action.unsqueeze(1)).squeeze(1)
+            observations[step], masks[step], chosen[step] = observation, mask, action
+            seen, paid, terminated, truncated, infos = envs.step(action.numpy())
+            rewards[step], ends[step] = torch.from_numpy(paid), torch.from_numpy(terminated | truncated)
+            if first_of_turn is not None:
+                ends[step] = torch.maximum(ends[step], torch.from_numpy(seen[:, first_of_turn]))
+            observation, mask = torch.from_numpy(seen), torch.from_numpy(infos["action_mask"]).bool()
+
+        # What was better than expected: generalised advantage estimation.
+        advantages = torch.zeros(shape)
+        with torch.inference_mode():
+            following, advantage = policy.values(observation), torch.zeros(args.games)
+        for step in reversed(range(args.steps)):
+            alive = 1.0 - ends[step]
+            error = rewards[step] + args.gamma * following * alive - values[step]
+            advantages[step] = advantage = error + args.gamma * args.gae_lambda * alive * advantage
+            following = values[step]
+
+        # Learn.
+        flat = [
+            part.flatten(0, 1)
+            for part in (observations, masks, chosen, log_probabilities, advantages, advantages + values)
+        ]
+        for _ in range(args.epochs):
+            for picked in torch.randperm(args.steps * args.games).split(args.minibatch):
+                inputs, legal, taken, before, better, returns = (part[picked] for part in flat)
+                logs = policy.log_probabilities(inputs, legal)
+                ratio = (logs.gather(1, taken.unsqueeze(1)).squeeze(1) - before).exp()
+                better = (better - better.mean()) / (better.std() + 1e-8)
+                clipped = ratio.clamp(1 - args.clip, 1 + args.clip)
+                gain = torch.minimum(ratio * better, clipped * better).mean()
+                entropy = -(logs.exp() * logs.masked_fill(~legal, 0.0)).sum(dim=1).mean()
+                error = functional.mse_loss(policy.values(inputs), returns)
+                optimizer.zero_grad()
+                torch.autograd.backward(0.5 * error - gain - args.entropy * left * entropy)
+                nn.utils.clip_grad_norm_(policy.parameters(), 0.5)
+                optimizer.step()
+
+        if update % max(1, updates // 10) == 0 or update == updates - 1:
+            frames = (update + 1) * args.steps * args.games
+            rate = frames / (time.perf_counter() - began)
+            mean = rewards.mean().item()
+            print(f"{frames:,} frames, {rate:,.0f}/s: {mean:+.4f} a decision, entropy {entropy.item():.3f}", flush=True)
+    envs.close()
+    return game, policy
+
+
+def parse() -> Args:
+    """The flags."""
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0], formatter_class=argparse.ArgumentDefaultsHelpFormatter
+    )
+    for field in fields(Args):
+        parser.add_argument(
+            f"--{field.name.replace('_', '-')}", type=type(field.default), default=field.default, help=" "
+        )
+    return Args(**vars(parser.parse_args()))
+
+
+def main() -> None:
+    """Train, and measure against the game's agents."""
+    args = parse()
+    game, policy = train(args)
+    if args.save:
+        torch.save(policy.state_dict(), args.save)
+    for opponent in trialea.GAMES[game.name].agents_for(game.num_players):
+        if opponent != "human":
+            found = evaluate(game, [PolicyAgent(game, policy), opponent], games=args.evaluation_games, seed=args.seed)
+            low, high = found.interval[0]
+            print(f"wins against {opponent}: {found.win_rate[0]:.1%} ({low:.1%} to {high:.1%})", flush=True)
+
+
+if __name__ == "__main__":
+    main()
