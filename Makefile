@@ -82,6 +82,10 @@ types: wheel ## type-check the built package
 installed: wheel ## use the wheel outside the tree, with the newest Gymnasium and the oldest tested
 	.ci/installed $(BIN)
 
+.PHONY: examples
+examples: wheel ## run examples/ with the wheel, outside the tree
+	.ci/examples $(BIN)
+
 .PHONY: bench
 bench: $(INSTALLED) ## measure speed against peers
 	$(BIN)/trialea bench

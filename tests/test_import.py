@@ -107,12 +107,12 @@ assert gym.make("mine/Quick-v0", opponents="greedy").unwrapped.game == game
 assert gym.make_vec("mine/Quick-v0", num_envs=2).unwrapped.game == game
 assert pettingzoo.make("aec", "mine/Quick-v0").unwrapped.game == game
 assert gym.make("mine/Quick-v0", num_players=2).unwrapped.game.num_players == 2
-for call, error, said in (
-    (lambda: trialea.register_variant("mine/Quick-v0", "no_dice", num_players=2), trialea.OptionError, "something else"),
-    (lambda: trialea.register_variant("mine/Chess-v0", "chess"), trialea.UnknownNameError, "'chess'"),
+for id, name, error, said in (
+    ("mine/Quick-v0", "no_dice", trialea.OptionError, "something else"),
+    ("mine/Chess-v0", "chess", trialea.UnknownNameError, "'chess'"),
 ):
     try:
-        call()
+        trialea.register_variant(id, name)
     except error as raised:
         assert said in str(raised), raised
     else:

@@ -1,0 +1,56 @@
+"""Train an agent for Quick No Dice, play it against the exact solution, and work out exactly how good it is."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import trialea
+from own_variant import make_game
+from trialea.evaluation import evaluate
+from trialea.evaluation.exact import evaluate_exactly
+from trialea.training.config import load_config
+from trialea.training.train import train
+
+CONFIG = Path(__file__).with_name("training.yaml")
+
+
+def run(folder: str, changes: Sequence[str] = (), games: int = 3000) -> dict[str, Any]:
+    """Train into a run folder, with changes to the configuration, and measure what came out.
+
+    Returns:
+        `win_rate` against two solvers and `regret` (thousandths of a win) a decision in so many games; exactly:
+        `value`, the probability of winning against two solvers, where 1/3 is perfect, and `exploitability`, how much
+        more than 1/3 somebody wins who knows the agent and plays against two of it.
+    """
+    train(load_config(CONFIG, changes), folder)
+    game = make_game()
+    played = evaluate(game, [folder, "solver", "solver"], games=games, seed=1)
+    exact = evaluate_exactly(game, folder)
+    assert played.regret is not None and exact.value_vs_equilibrium is not None
+    return {
+        "win_rate": played.win_rate[0],
+        "interval": played.interval[0],
+        "regret": played.regret[0].per_decision,
+        "value": exact.value_vs_equilibrium,
+        "exploitability": exact.exploitability,
+    }
+
+
+def main() -> None:
+    """The command `own-variant`."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", default="runs/quick_no_dice", help="the run folder")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change the training")
+    given = parser.parse_args()
+    values = trialea.solve(make_game()).summary()["value"]
+    print("The solution's probabilities of winning, by place:", ", ".join(f"{value:.4f}" for value in values))
+    found = run(given.out, given.set)
+    low, high = found["interval"]
+    print(f"Against two solvers the agent wins {found['win_rate']:.1%} of the games ({low:.1%} to {high:.1%}),")
+    print(f"exactly {found['value']:.4f}; 1/3 would be perfect. A decision costs {found['regret']:.2f} milli-wins.")
+    print(f"Exploitability: {found['exploitability']:.4f}.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,47 @@
+"""The variant is what it says, in every interface; an agent is trained for it and measured."""
+
+from pathlib import Path
+
+import gymnasium as gym
+import numpy as np
+import pettingzoo
+import pytest
+
+import own_variant
+import trialea
+from own_variant.main import CONFIG, run
+from trialea.training.config import load_config
+
+
+def test_every_interface_makes_the_variant() -> None:
+    game = own_variant.make_game()
+    assert game.num_players == 3 and game.options.target == 15 and game.options.throws == 2
+    assert gym.make(own_variant.ID).unwrapped.game == game
+    assert gym.make_vec(own_variant.ID, num_envs=4).unwrapped.game == game
+    assert pettingzoo.make("aec", own_variant.ID).unwrapped.game == game
+    assert load_config(CONFIG).make_game() == game
+
+
+def test_a_batch_plays_by_its_rules() -> None:
+    envs = gym.make_vec(own_variant.ID, num_envs=64, opponents="solver")
+    _, infos = envs.reset(seed=0)
+    results = []
+    while len(results) < 100:
+        _, rewards, terminated, truncated, infos = envs.step(infos["action_mask"].argmax(axis=1))
+        results += rewards[terminated].tolist()
+        assert not truncated.any()
+    assert set(np.round(results, 6)) == {1.0, -0.5}
+
+
+def test_the_solution_favours_nobody_for_nothing() -> None:
+    values = trialea.solve(own_variant.make_game()).summary()["value"]
+    assert sum(values) == pytest.approx(1.0)
+    assert max(values) - min(values) < 0.2
+
+
+def test_a_short_training_is_measured_exactly(tmp_path: Path) -> None:
+    changes = ["frames=8192", "measure.games=60", "measure.times=1"]
+    found = run(str(tmp_path / "run"), changes, games=60)
+    assert 0 < found["value"] < 1 / 3
+    assert found["exploitability"] > 0 and found["regret"] > 0
+    assert (tmp_path / "run" / "model.zip").exists()
