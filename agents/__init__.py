@@ -70,8 +70,13 @@ def _trained_agent(path: str, game: Game) -> Agent:
     """The agent in a run folder or model file, of whatever kind it is."""
     from trialea.agents.model import ModelAgent, kind_of, model_file
 
-    if kind_of(model_file(Path(path))) == "afterstate":
+    kind = kind_of(model_file(Path(path)))
+    if kind == "afterstate":
         from trialea.agents.afterstate import AfterstateAgent
 
         return AfterstateAgent.load(path, game)
+    if kind == "seats":
+        from trialea.agents.seats import SeatsAgent
+
+        return SeatsAgent.load(path, game)
     return ModelAgent.load(path, game)

@@ -33,6 +33,7 @@ except ImportError as error:
     raise missing_extra("torch", "train", "a trained model") from error
 
 FACTS = "trialea.json"
+POLICY = "policy.pth"
 MODEL = "model.zip"
 ACTIVATIONS: dict[str, type[nn.Module]] = {"tanh": nn.Tanh, "relu": nn.ReLU}
 
@@ -83,7 +84,7 @@ class ModelAgent:
         """
         file = model_file(Path(path))
         try:
-            network, seats = _checked_network(file, game)
+            network, seats = checked_network(file, *read_model(file), game)
         except TrialeaError:
             raise
         except Exception as error:  # it can be opened, but what is in it does not fit together
@@ -136,9 +137,13 @@ def draw(probabilities: torch.Tensor, uniform: torch.Tensor) -> torch.Tensor:
     return torch.searchsorted(sums, target, right=True).squeeze(1)
 
 
-def _checked_network(file: Path, game: Game) -> tuple[nn.Sequential, int | None]:
-    """The network in a model file that is for `game`, and what its observations are padded to."""
-    facts, weights = read_model(file)
+def checked_network(
+    file: Path, facts: dict[str, Any], weights: dict[str, torch.Tensor], game: Game
+) -> tuple[nn.Sequential, int | None]:
+    """The network that a model file describes and that is for `game`, and what its observations are padded to.
+
+    See `read_model`.
+    """
     seats = None
     if facts.get("description") is not None:
         check_description(file, facts["description"], game)
@@ -224,7 +229,7 @@ def read_model(file: Path) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
     try:
         with zipfile.ZipFile(file) as archive:
             names = archive.namelist()
-            weights = torch.load(io.BytesIO(archive.read("policy.pth")), weights_only=True, map_location="cpu")
+            weights = torch.load(io.BytesIO(archive.read(POLICY)), weights_only=True, map_location="cpu")
             facts = json.loads(archive.read(FACTS)) if FACTS in names else _facts_of_stock_model(archive)
     except Exception as error:
         raise ModelFileError(f"{file} is not a readable model: {error}") from error
@@ -238,9 +243,21 @@ def _facts_of_stock_model(archive: zipfile.ZipFile) -> dict[str, Any]:
     return {"activation": named.group(1).lower() if named else "tanh"}
 
 
-def write_facts(file: Path, description: Mapping[str, Any], activation: str) -> None:
+def write_policy(
+    file: Path, description: Mapping[str, Any], weights: dict[str, torch.Tensor], activation: str, kind: str = "policy"
+) -> None:
+    """Write weights under the names of stable-baselines3, with what they are for, whole or not at all."""
+    content = io.BytesIO()
+    torch.save(weights, content)
+    with written_whole(file) as temporary:
+        with zipfile.ZipFile(temporary, "w") as archive:
+            archive.writestr(POLICY, content.getvalue())
+        write_facts(temporary, description, activation, kind)
+
+
+def write_facts(file: Path, description: Mapping[str, Any], activation: str, kind: str = "policy") -> None:
     """Add to a model file what it is for: a game's description, whose `players` may be several numbers."""
-    facts = {"format": 1, "description": dict(description), "activation": activation}
+    facts = {"format": 1, "kind": kind, "description": dict(description), "activation": activation}
     with zipfile.ZipFile(file, "a") as archive:
         archive.writestr(FACTS, json.dumps(facts))
 

@@ -341,7 +341,7 @@ def versions() -> dict[str, str]:
     from trialea import __version__
 
     found = {"trialea": __version__, "python": platform.python_version()}
-    for package in ("numpy", "numba", "gymnasium", "pettingzoo", "torch", "stable-baselines3", "sb3-contrib"):
+    for package in ("numpy", "numba", "gymnasium", "pettingzoo", "torch", "stable-baselines3", "sb3-contrib", "ray"):
         try:
             found[package] = version(package)
         except PackageNotFoundError:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -32,6 +32,7 @@ from trialea.agents.afterstate import (
     save_network,
 )
 from trialea.agents.model import MODEL, ModelFileError
+from trialea.envs.agent import Agent
 from trialea.envs.game import Game
 from trialea.training.callbacks import (
     Every,
@@ -44,6 +45,9 @@ from trialea.training.callbacks import (
 )
 from trialea.training.checkpoint import new_checkpoint, open_folder
 from trialea.training.config import AfterstateConfig
+
+if TYPE_CHECKING:
+    from trialea.training.rllib.config import RllibConfig
 
 TINY = 1e-9  # the share of all others is taken for no smaller, to divide by it
 OPTIMIZER = "optimizer.pth"
@@ -126,8 +130,11 @@ class Learner:
     Attributes:
         network: the network.
         games, frames: games played and decisions taken so far.
+        unit, total: what the run is long in, and how long.
         stopping: set to stop the run after its batch.
     """
+
+    unit = "games"
 
     def __init__(self, config: AfterstateConfig) -> None:
         torch.set_num_threads(config.threads)
@@ -139,7 +146,13 @@ class Learner:
         self._optimizer = torch.optim.Adam(self.network.parameters())
         self._player = self._afterstates.player(Values(self.network))
         self.games = self.frames = 0
+        self.total = config.games
         self.stopping = False
+
+    @property
+    def done(self) -> int:
+        """How much of `total` is over."""
+        return self.games
 
     def learn(self) -> None:
         """Play a batch of games and learn from it."""
@@ -166,12 +179,16 @@ class Learner:
         """The agent that the network as it stands makes."""
         return AfterstateAgent(self._game, self.network, "learner")
 
+    def save_model(self, file: Path) -> None:
+        """Write the network as it stands, whole or not at all."""
+        save_network(self.network, file, self._game)
+
     def save(self, target: Path, seconds: float) -> None:
         """Save a run that stands between two batches, with the seconds it has taken."""
         if target.exists():
             return
         with new_checkpoint(target) as folder:
-            save_network(self.network, folder / MODEL, self._game)
+            self.save_model(folder / MODEL)
             torch.save(self._optimizer.state_dict(), folder / OPTIMIZER)
             np.savez(folder / STATE, games=self.games, frames=self.frames, seconds=seconds)
 
@@ -187,9 +204,27 @@ class Learner:
         return float(seconds)
 
 
+class SelfPlayer(Protocol):
+    """Whoever learns by playing all seats, a batch at a time; members as `Learner` has them."""
+
+    games: int
+    frames: int
+    unit: str
+    total: int
+    stopping: bool
+
+    @property
+    def done(self) -> int: ...
+    def learn(self) -> None: ...
+    def agent(self) -> Agent: ...
+    def save_model(self, file: Path) -> None: ...
+    def save(self, target: Path, seconds: float) -> None: ...
+    def restore(self, folder: Path) -> float: ...
+
+
 def self_play(
-    config: AfterstateConfig,
-    learner: Learner,
+    config: AfterstateConfig | RllibConfig,
+    learner: SelfPlayer,
     run: Path,
     checkpoint: Path | None,
     progress: bool,
@@ -197,30 +232,32 @@ def self_play(
 ) -> bool:
     """Go on with a run from a checkpoint, or from its beginning, to its end; False if it was stopped before."""
     began = time.perf_counter() - (learner.restore(checkpoint) if checkpoint else 0.0)
-    entered, start = time.perf_counter(), learner.games
+    entered, start = time.perf_counter(), learner.done
     open_folder(run, learner.frames)
-    measurements = Every(config.measure.times, config.games, start)
-    checkpoints = Every(config.checkpoints, config.games, start)
+    measurements = Every(config.measure.times, learner.total, start)
+    checkpoints = Every(config.checkpoints, learner.total, start)
     latest = ""
-    with training_bar("games", progress) as bar, stop_on_interrupt(learner):
-        task = bar.add_task("training", total=config.games, completed=start, rate=0.0, latest="")
-        while learner.games < config.games:
-            if measurements.due(learner.games) or not learner.games:
+    with training_bar(learner.unit, progress) as bar, stop_on_interrupt(learner):
+        task = bar.add_task("training", total=learner.total, completed=start, rate=0.0, latest="")
+        while learner.done < learner.total:
+            if measurements.due(learner.done) or not learner.done:
                 latest = _measure(learner, config, run, began, report)
             stop = learner.stopping  # may be set at any moment
-            if checkpoints.due(learner.games) or stop:
+            if checkpoints.due(learner.done) or stop:
                 learner.save(run / "checkpoints" / f"{learner.frames:012d}", time.perf_counter() - began)
             if stop:
                 return False
             learner.learn()
-            rate = (learner.games - start) / (time.perf_counter() - entered)
-            bar.update(task, completed=learner.games, rate=rate, latest=latest)
+            rate = (learner.done - start) / (time.perf_counter() - entered)
+            bar.update(task, completed=learner.done, rate=rate, latest=latest)
     _measure(learner, config, run, began, report)
-    save_network(learner.network, run / MODEL, config.make_game())
+    learner.save_model(run / MODEL)
     return True
 
 
-def _measure(learner: Learner, config: AfterstateConfig, run: Path, began: float, report: Report | None) -> str:
+def _measure(
+    learner: SelfPlayer, config: AfterstateConfig | RllibConfig, run: Path, began: float, report: Report | None
+) -> str:
     """Write down how the network as it stands fares; returns that in short."""
     found = measure_agents([learner.agent()], config)
     seconds = round(time.perf_counter() - began, 3)

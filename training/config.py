@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveInt, StrictInt
 
 from trialea.configs import check, read, shipped
 from trialea.envs.errors import OptionError
 from trialea.envs.game import Game
-from trialea.envs.registry import entry_of
+from trialea.envs.registry import entry_of, named
+
+if TYPE_CHECKING:
+    from trialea.training.rllib.config import RllibConfig
 
 
 class _Strict(BaseModel):
@@ -226,8 +229,13 @@ class AfterstateConfig(_Run):
     measure: Measure = Measure()
 
 
-RunConfig = TrainConfig | AfterstateConfig
+RunConfig: TypeAlias = "TrainConfig | AfterstateConfig | RllibConfig"
 """What decides a run, whatever its algorithm."""
+
+ALGORITHMS = {
+    "afterstate": "trialea.training.config:AfterstateConfig",
+    "rllib": "trialea.training.rllib.config:RllibConfig",
+}
 
 
 def load_config(path: str | Path, changes: Sequence[str] = ()) -> RunConfig:
@@ -245,7 +253,10 @@ def load_config(path: str | Path, changes: Sequence[str] = ()) -> RunConfig:
     """
     content = read(path, changes)
     if "algorithm" in content:
-        learnt = check(AfterstateConfig, content, path)
+        algorithm = content["algorithm"]
+        if not isinstance(algorithm, str) or algorithm not in ALGORITHMS:
+            raise OptionError(f"{path}: algorithm must be one of {', '.join(ALGORITHMS)}, not {algorithm!r}")
+        learnt: AfterstateConfig | RllibConfig = check(named(ALGORITHMS[algorithm]), content, path)
         learnt.make_games()
         return learnt
     config = check(TrainConfig, content, path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -23,6 +24,9 @@ from trialea.training.config import AfterstateConfig, RunConfig, TrainConfig, lo
 from trialea.training.league import League
 from trialea.training.policy import masked_ppo
 from trialea.training.vec_env import GamesVecEnv
+
+if TYPE_CHECKING:
+    from trialea.training.rllib.config import RllibConfig
 
 CONFIG = "config.yaml"
 Parts = tuple[MaskablePPO, GamesVecEnv, League]
@@ -68,7 +72,17 @@ def _prepare(config: RunConfig) -> Callable[[Path, Path | None, bool, Report | N
     """What goes on with a run in a folder from a checkpoint, by the configuration's algorithm."""
     if isinstance(config, AfterstateConfig):
         return partial(self_play, config, Learner(config))
+    if not isinstance(config, TrainConfig):
+        return _prepare_rllib(config)
     return partial(_run, config, build(config))
+
+
+def _prepare_rllib(config: RllibConfig) -> Callable[[Path, Path | None, bool], bool]:
+    """The same with RLlib, which is not imported before it is asked for."""
+    from trialea.training.rllib.run import check_cluster, run
+
+    check_cluster(config)
+    return partial(run, config)
 
 
 def new_run_folder(parent: Path, name: str) -> Path:

@@ -1,0 +1,64 @@
+"""The configuration of a training with RLlib. Knows no Ray."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
+
+from trialea.training.config import Measure, Ramp, _Run, _Strict
+
+
+class RllibPpo(_Strict):
+    """The settings of RLlib's PPO, under the names that MaskablePPO's have in `trialea.training.config.Ppo`.
+
+    Attributes:
+        environments: games at once in each env runner.
+        n_steps: decisions in each game between two updates.
+        batch_size, n_epochs: of the updates.
+        learning_rate, entropy: in a straight line over the run.
+        gamma, gae_lambda, clip_range: of PPO.
+        net_arch: hidden layers of policy and value, each.
+        activation: of their units.
+    """
+
+    environments: PositiveInt = 32
+    n_steps: PositiveInt = 64
+    batch_size: PositiveInt = 512
+    n_epochs: PositiveInt = 4
+    learning_rate: Ramp = Ramp(start=1e-3, end=1e-5)
+    entropy: Ramp = Ramp(start=0.01, end=0.0005)
+    gamma: float = Field(default=1.0, gt=0, le=1)
+    gae_lambda: float = Field(default=0.95, ge=0, le=1)
+    clip_range: float = Field(default=0.2, gt=0)
+    net_arch: tuple[PositiveInt, ...] = (128, 128)
+    activation: Literal["tanh", "relu"] = "relu"
+
+
+class RllibConfig(_Run):
+    """What decides a training with RLlib, beside what decides any: see `trialea.training.rllib.run`.
+
+    Attributes:
+        algorithm: says that this is one.
+        frames: decisions of all seats.
+        reward: what the players are paid, see `trialea.envs.game.Reward`.
+        policies: one for all seats, or one for each.
+        env_runners: processes that play, on any node of the cluster; 0: the games are played by the process that
+            learns.
+        address: of the cluster; empty: one on this machine, for the run alone.
+        patience: seconds without an env runner that answers after which a run ends with an error.
+        checkpoints: how many are saved over the run.
+        ppo: the algorithm's settings.
+        measure: measurements during the run.
+    """
+
+    algorithm: Literal["rllib"]
+    frames: PositiveInt
+    reward: Literal["win", "score"] = "win"
+    policies: Literal["shared", "seats"] = "shared"
+    env_runners: NonNegativeInt = 0
+    address: str = ""
+    patience: PositiveFloat = 600.0
+    checkpoints: PositiveInt = 10
+    ppo: RllibPpo = RllibPpo()
+    measure: Measure = Measure()

@@ -1,0 +1,65 @@
+"""The policy as an RLlib module, in which an illegal action has probability 0."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import nn
+
+from trialea.agents.model import ACTIVATIONS
+from trialea.envs.errors import missing_extra
+
+try:
+    from ray.rllib.core.columns import Columns
+    from ray.rllib.core.rl_module.apis.value_function_api import ValueFunctionAPI
+    from ray.rllib.core.rl_module.torch import TorchRLModule
+except ImportError as error:
+    raise missing_extra("ray", "cluster", "training with RLlib") from error
+
+# The score of an illegal action. Its probability is exactly 0; with minus infinity itself, gradients are no numbers.
+ILLEGAL = torch.finfo(torch.float32).min
+
+
+class MaskedPolicy(TorchRLModule, ValueFunctionAPI):  # type: ignore[misc]
+    """Policy and value, as networks of their own, whose weights have the names of stable-baselines3's `MlpPolicy`.
+
+    `model_config` says `net_arch`, the hidden layers of each, and `activation`, `"relu"` or `"tanh"`.
+    """
+
+    def setup(self) -> None:
+        """Build the networks."""
+        inputs = self.observation_space["observations"].shape[0]
+        widths, activation = self.model_config["net_arch"], ACTIVATIONS[self.model_config["activation"]]
+        last = widths[-1] if widths else inputs
+        self.mlp_extractor = nn.ModuleDict(
+            {name: _layers(inputs, widths, activation) for name in ("policy_net", "value_net")}
+        )
+        self.action_net = _linear(last, int(self.action_space.n), gain=0.01)
+        self.value_net = _linear(last, 1, gain=1.0)
+
+    def _forward(self, batch: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
+        seen = batch[Columns.OBS]
+        scores = self.action_net(self.mlp_extractor["policy_net"](seen["observations"]))
+        return {Columns.ACTION_DIST_INPUTS: scores.masked_fill(seen["action_mask"] == 0, ILLEGAL)}
+
+    def compute_values(self, batch: dict[str, Any], embeddings: Any = None) -> torch.Tensor:
+        """What the players in a batch expect to earn, (B,)."""
+        values: torch.Tensor = self.value_net(self.mlp_extractor["value_net"](batch[Columns.OBS]["observations"]))
+        return values.squeeze(-1)
+
+
+def _layers(inputs: int, widths: Sequence[int], activation: type[nn.Module]) -> nn.Sequential:
+    layers: list[nn.Module] = []
+    for before, width in zip([inputs, *widths], widths, strict=False):
+        layers += [_linear(before, width, gain=2**0.5), activation()]
+    return nn.Sequential(*layers)
+
+
+def _linear(inputs: int, outputs: int, gain: float) -> nn.Linear:
+    """A layer that begins as stable-baselines3's do."""
+    layer = nn.Linear(inputs, outputs)
+    nn.init.orthogonal_(layer.weight, gain)
+    nn.init.zeros_(layer.bias)
+    return layer

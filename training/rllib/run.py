@@ -1,0 +1,217 @@
+"""Train a policy in self-play with RLlib's PPO, as a configuration says: on one machine, or on a Ray cluster.
+
+Every seat is a learner, and there is no other opponent. Env runners play; the process that was started learns, measures
+and writes the run folder, so that they need nothing but the installed package. An env runner that is lost is started
+again, on whatever node has a core free, while the others go on.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from trialea.agents.model import MODEL, ModelAgent, ModelFileError, network_from, read_model, write_policy
+from trialea.agents.seats import SeatsAgent, of_seat, write_seats
+from trialea.envs.agent import Agent
+from trialea.envs.errors import IllegalActionError, OptionError, TrialeaError
+from trialea.training.afterstate import self_play
+from trialea.training.checkpoint import new_checkpoint
+from trialea.training.rllib.algorithm import ILLEGAL_ACTIONS, make_algorithm, module_of, ray
+from trialea.training.rllib.config import RllibConfig
+
+OPTIMIZERS = "optimizers.pth"
+STATE = "state.npz"
+
+
+class ClusterError(TrialeaError):
+    """A cluster that cannot be reached, is too small, or no longer answers."""
+
+
+class Learner:
+    """One policy, or one for each seat, that learns from playing against itself on RLlib's env runners.
+
+    Attributes:
+        games, frames: games ended and decisions taken so far, by all seats.
+        unit, total: what the run is long in, and how long.
+        stopping: set to stop the run after its update.
+    """
+
+    unit = "frames"
+
+    def __init__(self, config: RllibConfig) -> None:
+        torch.set_num_threads(config.threads)
+        self._config = config
+        self._game = config.make_game()
+        self._modules = list(dict.fromkeys(module_of(config, seat) for seat in range(self._game.num_players)))
+        self._restored: tuple[list[dict[str, torch.Tensor]], dict[str, Any]] | None = None
+        self.games = self.frames = 0
+        self._games_before = self._frames_before = 0
+        self.total = config.frames
+        self.stopping = False
+
+    @property
+    def done(self) -> int:
+        """How much of `total` is over."""
+        return self.frames
+
+    @cached_property
+    def _algorithm(self) -> Any:
+        """RLlib's PPO, made when it is first needed: a run that goes on makes it from where it stopped."""
+        algorithm = make_algorithm(self._config, self._frames_before)
+        if self._restored is not None:
+            policies, optimizers = self._restored
+            learner = _torch_learner(algorithm)
+            for module, weights in zip(self._modules, policies, strict=True):
+                learner.module[module].load_state_dict(weights)
+                learner.get_optimizer(module).load_state_dict(optimizers[module])
+            algorithm.env_runner_group.sync_weights(
+                from_worker_or_learner_group=algorithm.learner_group, inference_only=True
+            )
+        return algorithm
+
+    def learn(self) -> None:
+        """Play a batch and learn from it.
+
+        Raises:
+            IllegalActionError: somebody chose an illegal action.
+            ClusterError: no env runner has answered for as long as `patience` says.
+        """
+        before, gives_up = self.frames, time.monotonic() + self._config.patience
+        while self.frames == before:
+            found = self._algorithm.train().get("env_runners", {})
+            illegal = int(found.get(ILLEGAL_ACTIONS, 0))
+            if illegal:
+                raise IllegalActionError(f"{illegal} illegal actions were chosen: the policy's masks do not hold")
+            self.frames = self._frames_before + int(found.get("num_env_steps_sampled_lifetime", 0))
+            self.games = self._games_before + int(found.get("num_episodes_lifetime", 0))
+            if self.frames == before and time.monotonic() > gives_up:
+                raise ClusterError(
+                    f"no env runner has answered for {self._config.patience:g} seconds (`patience`). When the cluster"
+                    " is back, `trialea train --resume` goes on from the newest checkpoint"
+                )
+
+    def _policies(self) -> list[dict[str, torch.Tensor]]:
+        """The weights of each policy, as they stand, in the order of the seats."""
+        learner = _torch_learner(self._algorithm)
+        return [dict(learner.module[module].state_dict()) for module in self._modules]
+
+    def agent(self) -> Agent:
+        """The agent that the policies as they stand make."""
+        activation = self._config.ppo.activation
+        agents = [
+            ModelAgent(self._game, network_from(weights, activation), name="learner") for weights in self._policies()
+        ]
+        return agents[0] if self._config.policies == "shared" else SeatsAgent(self._game, agents, name="learner")
+
+    def save_model(self, file: Path) -> None:
+        """Write the policies as they stand, whole or not at all."""
+        activation = self._config.ppo.activation
+        if self._config.policies == "shared":
+            write_policy(file, self._game, self._policies()[0], activation)
+        else:
+            write_seats(file, self._game, self._policies(), activation)
+
+    def save(self, target: Path, seconds: float) -> None:
+        """Save a run that stands between two batches, with the seconds it has taken."""
+        if target.exists():
+            return
+        learner = _torch_learner(self._algorithm)
+        with new_checkpoint(target) as folder:
+            self.save_model(folder / MODEL)
+            optimizers = {module: learner.get_optimizer(module).state_dict() for module in self._modules}
+            torch.save(optimizers, folder / OPTIMIZERS)
+            np.savez(folder / STATE, games=self.games, frames=self.frames, seconds=seconds)
+
+    def restore(self, folder: Path) -> float:
+        """Put the run back where `save` found it; returns the seconds it had taken. No code is read."""
+        try:
+            _, weights = read_model(folder / MODEL)
+            shared = self._config.policies == "shared"
+            policies = [weights if shared else of_seat(weights, seat) for seat in range(len(self._modules))]
+            self._restored = policies, torch.load(folder / OPTIMIZERS, weights_only=True)
+            with np.load(folder / STATE, allow_pickle=False) as stored:
+                self.games, self.frames, seconds = int(stored["games"]), int(stored["frames"]), stored["seconds"]
+        except Exception as error:
+            raise ModelFileError(f"the checkpoint {folder} cannot be read: {error}") from error
+        self._games_before, self._frames_before = self.games, self.frames
+        return float(seconds)
+
+    def close(self) -> None:
+        """End the env runners."""
+        if "_algorithm" not in self.__dict__:
+            return
+        self._algorithm.stop()
+        try:
+            Path(self._algorithm.logdir).rmdir()  # RLlib's own folder of results, of which it makes no use here
+        except OSError:
+            pass
+
+
+def _torch_learner(algorithm: Any) -> Any:
+    """The learner of an algorithm that learns in this process."""
+    (found,) = algorithm.learner_group.foreach_learner(lambda learner: learner)
+    return found.get()
+
+
+def run(config: RllibConfig, folder: Path, checkpoint: Path | None, progress: bool) -> bool:
+    """Go on with a run from a checkpoint, or from its beginning, to its end; False if it was stopped before."""
+    deterministic = torch.are_deterministic_algorithms_enabled()  # RLlib switches that on, for the whole process
+    learner = Learner(config)
+    try:
+        with _cluster(config):
+            try:
+                return self_play(config, learner, folder, checkpoint, progress)
+            finally:
+                learner.close()
+    finally:
+        torch.use_deterministic_algorithms(deterministic)
+
+
+def check_cluster(config: RllibConfig) -> None:
+    """See that a cluster which is not to be started for the run alone can be reached and is large enough.
+
+    Raises:
+        ClusterError: it cannot, or is not.
+    """
+    if config.address or ray.is_initialized():
+        with _cluster(config):
+            pass
+
+
+@contextmanager
+def _cluster(config: RllibConfig) -> Iterator[None]:
+    """Ray as the configuration asks for it; where this process has a connection already, that one."""
+    if ray.is_initialized():
+        _check_size(config)
+        yield
+        return
+    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+    if config.address:
+        try:
+            ray.init(address=config.address, **quiet)
+        except Exception as error:
+            raise ClusterError(f"no Ray cluster can be reached at {config.address!r} (`address`): {error}") from error
+    else:
+        ray.init(address="local", num_cpus=config.env_runners + 1, include_dashboard=False, **quiet)
+    try:
+        _check_size(config)
+        yield
+    finally:
+        ray.shutdown()
+
+
+def _check_size(config: RllibConfig) -> None:
+    cores = int(ray.cluster_resources().get("CPU", 0))
+    if cores < config.env_runners:
+        raise ClusterError(
+            f"the cluster has {cores} cores, and {config.env_runners} env runners need one each: lower `env_runners`,"
+            " or add nodes"
+        )
