@@ -53,9 +53,7 @@ class SeatsAgent:
         file = model_file(Path(path))
         try:
             facts, weights = read_model(file)
-            networks = [
-                checked_network(file, facts, of_seat(weights, seat), game) for seat in range(game.num_players)
-            ]
+            networks = [checked_network(file, facts, of_seat(weights, seat), game) for seat in range(game.num_players)]
         except TrialeaError:
             raise
         except Exception as error:  # it can be opened, but what is in it does not fit together

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
+from trialea.envs.registry import named
+
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "training.md"
 SECTION = re.compile(r"^## Configuration$(.*?)^## ", re.MULTILINE | re.DOTALL)
 TABLE = re.compile(r"^\| key \| default \| meaning \|\n\| --- .*\|\n((?:\|.*\|\n)+)", re.MULTILINE)
@@ -43,20 +45,23 @@ def test_keys_and_defaults(place: int, kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("page", "place"),
-    [("afterstate.md", "config:AfterstateConfig"), ("tuning.md", "tune_config:TuneConfig")],
+    ("page", "place", "kind"),
+    [
+        ("afterstate", 0, "trialea.training.config:AfterstateConfig"),
+        ("rllib", 0, "trialea.training.rllib.config:RllibConfig"),
+        ("rllib", 1, "trialea.training.rllib.config:RllibPpo"),
+        ("tuning", 0, "trialea.training.tune_config:TuneConfig"),
+    ],
 )
-def test_keys_and_defaults_of_a_page_of_its_own(page: str, place: str) -> None:
-    module, _, kind = place.partition(":")
-    fields = getattr(import_module(f"trialea.training.{module}"), kind).model_fields
-    table = TABLE.search((PAGE.parent / page).read_text(encoding="utf-8"))
-    assert table
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table[1].splitlines()]
+def test_keys_and_defaults_of_pages_of_their_own(page: str, place: int, kind: str) -> None:
+    fields = named(kind).model_fields
+    table = TABLE.findall((PAGE.parent / f"{page}.md").read_text(encoding="utf-8"))[place]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
     assert [row[0] for row in rows] == list(fields)
     for key, cell, _ in rows:
         if fields[key].is_required():
             assert cell == "required"
-        elif key != "measure":
+        elif key not in NESTED:
             assert yaml.safe_load(cell.strip("`")) == plain(fields[key].default), key
 
 

@@ -20,7 +20,7 @@ except ImportError as error:
 from trialea.training.rllib.env import CountingEnv
 from trialea.training.rllib.module import MaskedPolicy
 
-__all__ = ["ILLEGAL_ACTIONS", "make_algorithm", "module_of", "ray"]
+__all__ = ["ILLEGAL_ACTIONS", "module_of", "ppo_config", "ray"]
 
 ILLEGAL_ACTIONS = "illegal_actions"
 SHARED = "shared"
@@ -51,8 +51,8 @@ def count_illegal_actions(env_runner: Any, metrics_logger: Any, **kwargs: Any) -
         game.illegal_actions = 0
 
 
-def make_algorithm(config: RllibConfig, frames: int) -> Any:
-    """The algorithm of a run that stands after so many frames, with new weights; Ray must be running."""
+def ppo_config(config: RllibConfig, frames: int) -> Any:
+    """RLlib's settings for a run that stands after so many frames."""
     described = config.make_game().description()
     arguments = {
         "game": described["game"],
@@ -74,7 +74,7 @@ def make_algorithm(config: RllibConfig, frames: int) -> Any:
     }
     # A run that goes on has other dice than it had from the beginning.
     seed = int(np.random.SeedSequence([config.seed, frames]).generate_state(1)[0]) % 2**31
-    settings = (
+    return (
         PPOConfig()
         .environment(CountingEnv, env_config=arguments, disable_env_checking=True)
         .env_runners(
@@ -110,7 +110,6 @@ def make_algorithm(config: RllibConfig, frames: int) -> Any:
         .callbacks(on_sample_end=count_illegal_actions)
         .debugging(seed=seed, log_level="ERROR")
     )
-    return settings.build_algo()
 
 
 def _schedule(ramp: Ramp, frames: int, total: int) -> float | list[list[float]]:

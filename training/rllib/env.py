@@ -11,7 +11,7 @@ from gymnasium import spaces
 from trialea.envs.aec import MultiAgentEnv
 from trialea.envs.errors import IllegalActionError, missing_extra
 from trialea.envs.spaces import observation_box
-from trialea.training.rllib.turns import ALL, Moved, Turns
+from trialea.training.rllib.turns import Moved, Turns
 
 try:
     from ray.rllib.env.multi_agent_env import MultiAgentEnv as RllibEnv

@@ -21,10 +21,10 @@ import torch
 from trialea.agents.model import MODEL, ModelAgent, ModelFileError, network_from, read_model, write_policy
 from trialea.agents.seats import SeatsAgent, of_seat, write_seats
 from trialea.envs.agent import Agent
-from trialea.envs.errors import IllegalActionError, OptionError, TrialeaError
+from trialea.envs.errors import IllegalActionError, TrialeaError
 from trialea.training.afterstate import self_play
 from trialea.training.checkpoint import new_checkpoint
-from trialea.training.rllib.algorithm import ILLEGAL_ACTIONS, make_algorithm, module_of, ray
+from trialea.training.rllib.algorithm import ILLEGAL_ACTIONS, module_of, ppo_config, ray
 from trialea.training.rllib.config import RllibConfig
 
 OPTIMIZERS = "optimizers.pth"
@@ -39,6 +39,7 @@ class Learner:
     """One policy, or one for each seat, that learns from playing against itself on RLlib's env runners.
 
     Attributes:
+        algorithm: RLlib's.
         games, frames: games ended and decisions taken so far, by all seats.
         unit, total: what the run is long in, and how long.
         stopping: set to stop the run after its update.
@@ -63,12 +64,12 @@ class Learner:
         return self.frames
 
     @cached_property
-    def _algorithm(self) -> Any:
+    def algorithm(self) -> Any:
         """RLlib's PPO, made when it is first needed: a run that goes on makes it from where it stopped."""
-        algorithm = make_algorithm(self._config, self._frames_before)
+        algorithm = ppo_config(self._config, self._frames_before).build_algo()
         if self._restored is not None:
             policies, optimizers = self._restored
-            learner = _torch_learner(algorithm)
+            learner = torch_learner(algorithm)
             for module, weights in zip(self._modules, policies, strict=True):
                 learner.module[module].load_state_dict(weights)
                 learner.get_optimizer(module).load_state_dict(optimizers[module])
@@ -86,7 +87,7 @@ class Learner:
         """
         before, gives_up = self.frames, time.monotonic() + self._config.patience
         while self.frames == before:
-            found = self._algorithm.train().get("env_runners", {})
+            found = self.algorithm.train().get("env_runners", {})
             illegal = int(found.get(ILLEGAL_ACTIONS, 0))
             if illegal:
                 raise IllegalActionError(f"{illegal} illegal actions were chosen: the policy's masks do not hold")
@@ -100,7 +101,7 @@ class Learner:
 
     def _policies(self) -> list[dict[str, torch.Tensor]]:
         """The weights of each policy, as they stand, in the order of the seats."""
-        learner = _torch_learner(self._algorithm)
+        learner = torch_learner(self.algorithm)
         return [dict(learner.module[module].state_dict()) for module in self._modules]
 
     def agent(self) -> Agent:
@@ -123,7 +124,7 @@ class Learner:
         """Save a run that stands between two batches, with the seconds it has taken."""
         if target.exists():
             return
-        learner = _torch_learner(self._algorithm)
+        learner = torch_learner(self.algorithm)
         with new_checkpoint(target) as folder:
             self.save_model(folder / MODEL)
             optimizers = {module: learner.get_optimizer(module).state_dict() for module in self._modules}
@@ -146,16 +147,16 @@ class Learner:
 
     def close(self) -> None:
         """End the env runners."""
-        if "_algorithm" not in self.__dict__:
+        if "algorithm" not in self.__dict__:
             return
-        self._algorithm.stop()
+        self.algorithm.stop()
         try:
-            Path(self._algorithm.logdir).rmdir()  # RLlib's own folder of results, of which it makes no use here
+            Path(self.algorithm.logdir).rmdir()  # RLlib's own folder of results, of which it makes no use here
         except OSError:
             pass
 
 
-def _torch_learner(algorithm: Any) -> Any:
+def torch_learner(algorithm: Any) -> Any:
     """The learner of an algorithm that learns in this process."""
     (found,) = algorithm.learner_group.foreach_learner(lambda learner: learner)
     return found.get()
@@ -164,6 +165,7 @@ def _torch_learner(algorithm: Any) -> Any:
 def run(config: RllibConfig, folder: Path, checkpoint: Path | None, progress: bool) -> bool:
     """Go on with a run from a checkpoint, or from its beginning, to its end; False if it was stopped before."""
     deterministic = torch.are_deterministic_algorithms_enabled()  # RLlib switches that on, for the whole process
+    logging.getLogger("ray.rllib").setLevel(logging.ERROR)  # it warns of what is as it should be
     learner = Learner(config)
     try:
         with _cluster(config):
@@ -193,14 +195,14 @@ def _cluster(config: RllibConfig) -> Iterator[None]:
         _check_size(config)
         yield
         return
-    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
-    if config.address:
-        try:
-            ray.init(address=config.address, **quiet)
-        except Exception as error:
-            raise ClusterError(f"no Ray cluster can be reached at {config.address!r} (`address`): {error}") from error
-    else:
-        ray.init(address="local", num_cpus=config.env_runners + 1, include_dashboard=False, **quiet)
+    arguments: dict[str, Any] = {"address": config.address}
+    if not config.address:
+        arguments = {"address": "local", "num_cpus": config.env_runners + 1, "include_dashboard": False}
+    try:
+        ray.init(**arguments, log_to_driver=False, logging_level=logging.ERROR)
+    except Exception as error:
+        where = f"no Ray cluster can be reached at {config.address!r}" if config.address else "Ray does not start here"
+        raise ClusterError(f"{where} (`address`): {error}") from error
     try:
         _check_size(config)
         yield

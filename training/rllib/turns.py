@@ -1,4 +1,4 @@
-"""A game as RLlib asks for it: whose turn it is, what was earned since the last one, and who has ended. Knows no Ray."""
+"""A game as RLlib asks for it: whose turn it is, what was earned since the last one, who has ended. Knows no Ray."""
 
 from __future__ import annotations
 
@@ -94,11 +94,11 @@ class Turns:
 
     def break_off(self) -> Moved:
         """End the game here, unpaid, for everybody still in it."""
-        env, truncated = self.env, {ALL: True}
-        moved = Moved({}, {}, {ALL: False}, truncated, {})
-        for agent in [agent for agent in env.agents if agent in self._seen]:
-            self._tell(moved, agent, self._look(agent), 0.0)
-        env.agents = []
+        moved = Moved({}, {}, {ALL: False}, {ALL: True}, {})
+        for agent in self.env.agents:
+            if agent in self._seen:
+                self._tell(moved, agent, self._look(agent), 0.0)
+        self.env.agents = []
         return moved
 
     def _note_ends(self) -> dict[str, Last]:
