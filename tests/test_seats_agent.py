@@ -111,6 +111,8 @@ except MissingExtraError as error:
         ("env_runners=-1", "env_runners: Input should be greater than or equal to 0"),
         ("ppo.clip=0.1", "ppo.clip: Extra inputs are not permitted"),
         ("opponents={past: 1}", "opponents: Extra inputs are not permitted"),
+        ("ppo.batch_size=5000", "ppo.batch_size is 5000, more than the 4096 decisions between two updates"),
+        ("measure={opponents: [human]}", "a person cannot be an opponent in training"),
         ("players=9", "num_players must be a whole number from 2 to 8"),
     ],
 )
@@ -121,5 +123,5 @@ def test_a_configuration_that_does_not_fit_is_refused(change: str, said: str) ->
 
 
 def test_the_shipped_configuration_says_what_it_is() -> None:
-    config: Any = load_config("configs/no_dice_rllib.yaml", ["ppo.n_steps=8"])
-    assert (config.algorithm, config.policies, config.ppo.n_steps, config.ppo.gamma) == ("rllib", "shared", 8, 1.0)
+    config: Any = load_config("configs/no_dice_rllib.yaml", ["ppo.n_steps=16"])
+    assert (config.algorithm, config.policies, config.ppo.n_steps, config.ppo.gamma) == ("rllib", "shared", 16, 1.0)

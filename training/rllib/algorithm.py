@@ -27,7 +27,6 @@ SHARED = "shared"
 # Seconds. A node that dies takes its env runners with it; the others are asked again soon, and wait for nobody long.
 PROBE = 5.0
 RESTART = 1.0
-SAMPLE = 300.0
 
 
 def module_of(config: RllibConfig, seat: int) -> str:
@@ -81,9 +80,9 @@ def ppo_config(config: RllibConfig, frames: int) -> Any:
             num_env_runners=config.env_runners,
             num_envs_per_env_runner=ppo.environments,
             rollout_fragment_length=ppo.n_steps,
-            sample_timeout_s=SAMPLE,
+            sample_timeout_s=config.patience,
         )
-        .multi_agent(policies=set(modules), policy_mapping_fn=_shared if config.policies == "shared" else _own)
+        .multi_agent(policies=list(modules), policy_mapping_fn=_shared if config.policies == "shared" else _own)
         .rl_module(rl_module_spec=MultiRLModuleSpec(rl_module_specs=specs))
         .training(
             train_batch_size_per_learner=ppo.environments * ppo.n_steps * max(1, config.env_runners),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
 
@@ -62,3 +62,13 @@ class RllibConfig(_Run):
     checkpoints: PositiveInt = 10
     ppo: RllibPpo = RllibPpo()
     measure: Measure = Measure()
+
+    def model_post_init(self, context: Any) -> None:
+        """Check what concerns several keys at once."""
+        rollout = self.ppo.environments * self.ppo.n_steps * max(1, self.env_runners)
+        if self.ppo.batch_size > rollout:
+            raise ValueError(
+                f"ppo.batch_size is {self.ppo.batch_size}, more than the {rollout} decisions between two updates"
+            )
+        if "human" in self.measure.opponents:
+            raise ValueError("a person cannot be an opponent in training: play with `trialea play`")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -52,7 +53,7 @@ class MaskedPolicy(TorchRLModule, ValueFunctionAPI):  # type: ignore[misc]
 
 def _layers(inputs: int, widths: Sequence[int], activation: type[nn.Module]) -> nn.Sequential:
     layers: list[nn.Module] = []
-    for before, width in zip([inputs, *widths], widths, strict=False):
+    for before, width in pairwise([inputs, *widths]):
         layers += [_linear(before, width, gain=2**0.5), activation()]
     return nn.Sequential(*layers)
 

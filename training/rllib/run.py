@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -88,11 +88,11 @@ class Learner:
         before, gives_up = self.frames, time.monotonic() + self._config.patience
         while self.frames == before:
             found = self.algorithm.train().get("env_runners", {})
-            illegal = int(found.get(ILLEGAL_ACTIONS, 0))
+            illegal = _count(found, ILLEGAL_ACTIONS)
             if illegal:
                 raise IllegalActionError(f"{illegal} illegal actions were chosen: the policy's masks do not hold")
-            self.frames = self._frames_before + int(found.get("num_env_steps_sampled_lifetime", 0))
-            self.games = self._games_before + int(found.get("num_episodes_lifetime", 0))
+            self.frames = max(before, self._frames_before + _count(found, "num_env_steps_sampled_lifetime"))
+            self.games = max(self.games, self._games_before + _count(found, "num_episodes_lifetime"))
             if self.frames == before and time.monotonic() > gives_up:
                 raise ClusterError(
                     f"no env runner has answered for {self._config.patience:g} seconds (`patience`). When the cluster"
@@ -156,6 +156,12 @@ class Learner:
             pass
 
 
+def _count(found: Mapping[str, Any], key: str) -> int:
+    """A number that RLlib reports; 0 where it reports none, or NaN, for nobody has played."""
+    value = found.get(key, 0)
+    return int(value) if value > 0 else 0
+
+
 def torch_learner(algorithm: Any) -> Any:
     """The learner of an algorithm that learns in this process."""
     (found,) = algorithm.learner_group.foreach_learner(lambda learner: learner)
@@ -165,7 +171,9 @@ def torch_learner(algorithm: Any) -> Any:
 def run(config: RllibConfig, folder: Path, checkpoint: Path | None, progress: bool) -> bool:
     """Go on with a run from a checkpoint, or from its beginning, to its end; False if it was stopped before."""
     deterministic = torch.are_deterministic_algorithms_enabled()  # RLlib switches that on, for the whole process
-    logging.getLogger("ray.rllib").setLevel(logging.ERROR)  # it warns of what is as it should be
+    logger = logging.getLogger("ray.rllib")
+    level = logger.level
+    logger.setLevel(logging.ERROR)  # it warns of what is as it should be
     learner = Learner(config)
     try:
         with _cluster(config):
@@ -174,6 +182,7 @@ def run(config: RllibConfig, folder: Path, checkpoint: Path | None, progress: bo
             finally:
                 learner.close()
     finally:
+        logger.setLevel(level)
         torch.use_deterministic_algorithms(deterministic)
 
 
