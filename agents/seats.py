@@ -40,7 +40,7 @@ class SeatsAgent:
         if len(agents) != game.num_players:
             raise OptionError(f"a policy is needed for each of {game.num_players} seats, and {len(agents)} were given")
         self.name = name
-        self._game = game
+        self.game = game
         self._agents = list(agents)
 
     @classmethod
@@ -53,7 +53,9 @@ class SeatsAgent:
         file = model_file(Path(path))
         try:
             facts, weights = read_model(file)
-            networks = [checked_network(file, facts, of_seat(weights, seat), game) for seat in range(game.num_players)]
+            networks = [
+                checked_network(file, facts, of_seat(weights, seat), game)[0] for seat in range(game.num_players)
+            ]
         except TrialeaError:
             raise
         except Exception as error:  # it can be opened, but what is in it does not fit together
@@ -62,7 +64,7 @@ class SeatsAgent:
 
     def act(self, states: States) -> NDArray[np.int64]:
         """A legal action (B,) for each of the (B,) states."""
-        movers = self._game.movers(states)
+        movers = self.game.movers(states)
         actions = np.empty(len(states), np.int64)
         for seat in np.unique(movers).tolist():
             mine = np.flatnonzero(movers == seat)
@@ -73,7 +75,7 @@ class SeatsAgent:
 def write_seats(file: Path, game: Game, policies: Sequence[Mapping[str, torch.Tensor]], activation: str) -> None:
     """Write the weights of every seat's policy into one model file, whole or not at all; see `write_policy`."""
     weights = {f"{seat}.{key}": value for seat, policy in enumerate(policies) for key, value in policy.items()}
-    write_policy(file, game, weights, activation, KIND)
+    write_policy(file, game.description(), weights, activation, KIND)
 
 
 def of_seat(weights: Mapping[str, torch.Tensor], seat: int) -> dict[str, torch.Tensor]:

@@ -44,7 +44,9 @@ def test_a_run_outlives_a_node_with_an_env_runner(tmp_path: Path, monkeypatch: p
 
     monkeypatch.setattr(Learner, "learn", watched)
     changes = ["env_runners=2", "frames=16000", "options.target=10", "ppo.environments=8", "ppo.batch_size=256"]
-    config = load_config("configs/no_dice_rllib.yaml", [*changes, "measure={times: 1, games: 100, opponents: [random]}"])
+    config = load_config(
+        "configs/no_dice_rllib.yaml", [*changes, "measure={times: 1, games: 100, opponents: [random]}"]
+    )
     folder = tmp_path / "run"
     ray.init(address=cluster.address, log_to_driver=False)
     try:

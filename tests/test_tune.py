@@ -177,7 +177,7 @@ def test_a_trial_worse_than_the_median_is_stopped(
     """Three trials, of which each measures more regret than the one before."""
     count = iter(range(100))
     place = "trialea.training.callbacks" if base is BASE else "trialea.training.afterstate"
-    monkeypatch.setattr(f"{place}.measure_agent", lambda *_: {"win_rate/random": 0.5, "regret": float(next(count))})
+    monkeypatch.setattr(f"{place}.measure_agents", lambda *_: {"win_rate/random": 0.5, "regret": float(next(count))})
     search = config(tmp_path, base, space={"seed": {"low": 0, "high": 9}}, trials=3)
     found = tune(search, tmp_path / "study", progress=False)
     assert [(trial.state, trial.value) for trial in found.trials] == [

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import json
 import shutil
 import sys
-import zipfile
 from pathlib import Path
 from typing import Any
 
-import torch
-
-from trialea.agents.model import FACTS, MODEL, kind_of, read_model, written_whole
+from trialea.agents.model import MODEL, kind_of, read_model, write_policy, written_whole
 from trialea.agents.zoo import FOLDER
 from trialea.envs.errors import OptionError, TrialeaError
 from trialea.training.config import load_config
@@ -40,10 +36,10 @@ def publish(run: str | Path, name: str, zoo: Path = FOLDER) -> Path:
     last = json.loads((run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()[-1])
     target = zoo / config.game / f"{name}.zip"
     target.parent.mkdir(parents=True, exist_ok=True)
-    with written_whole(target) as temporary:
-        if kind_of(run / MODEL) == "policy":
-            _write_policy(run / MODEL, temporary)
-        else:
+    if kind_of(run / MODEL) == "policy":
+        _write_policy(run / MODEL, target)
+    else:
+        with written_whole(target) as temporary:
             shutil.copyfile(run / MODEL, temporary)
     about: dict[str, Any] = {
         "config": config.model_dump(mode="json"),
@@ -69,11 +65,7 @@ def _write_policy(model: Path, target: Path) -> None:
     chosen = {
         key: value for key, value in weights.items() if key.startswith(("mlp_extractor.policy_net.", "action_net."))
     }
-    content = io.BytesIO()
-    torch.save({key: value.clone() for key, value in chosen.items()}, content)
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("policy.pth", content.getvalue())
-        archive.writestr(FACTS, json.dumps(facts))
+    write_policy(target, facts["description"], chosen, facts["activation"])
 
 
 def main() -> None:

@@ -77,7 +77,7 @@ def _prepare(config: RunConfig) -> Callable[[Path, Path | None, bool, Report | N
     return partial(_run, config, build(config))
 
 
-def _prepare_rllib(config: RllibConfig) -> Callable[[Path, Path | None, bool], bool]:
+def _prepare_rllib(config: RllibConfig) -> Callable[[Path, Path | None, bool, Report | None], bool]:
     """The same with RLlib, which is not imported before it is asked for."""
     from trialea.training.rllib.run import check_cluster, run
 

@@ -23,6 +23,7 @@ from trialea.agents.seats import SeatsAgent, of_seat, write_seats
 from trialea.envs.agent import Agent
 from trialea.envs.errors import IllegalActionError, TrialeaError
 from trialea.training.afterstate import self_play
+from trialea.training.callbacks import Report
 from trialea.training.checkpoint import new_checkpoint
 from trialea.training.rllib.algorithm import ILLEGAL_ACTIONS, module_of, ppo_config, ray
 from trialea.training.rllib.config import RllibConfig
@@ -116,7 +117,7 @@ class Learner:
         """Write the policies as they stand, whole or not at all."""
         activation = self._config.ppo.activation
         if self._config.policies == "shared":
-            write_policy(file, self._game, self._policies()[0], activation)
+            write_policy(file, self._game.description(), self._policies()[0], activation)
         else:
             write_seats(file, self._game, self._policies(), activation)
 
@@ -168,7 +169,9 @@ def torch_learner(algorithm: Any) -> Any:
     return found.get()
 
 
-def run(config: RllibConfig, folder: Path, checkpoint: Path | None, progress: bool) -> bool:
+def run(
+    config: RllibConfig, folder: Path, checkpoint: Path | None, progress: bool, report: Report | None = None
+) -> bool:
     """Go on with a run from a checkpoint, or from its beginning, to its end; False if it was stopped before."""
     deterministic = torch.are_deterministic_algorithms_enabled()  # RLlib switches that on, for the whole process
     logger = logging.getLogger("ray.rllib")
@@ -178,7 +181,7 @@ def run(config: RllibConfig, folder: Path, checkpoint: Path | None, progress: bo
     try:
         with _cluster(config):
             try:
-                return self_play(config, learner, folder, checkpoint, progress)
+                return self_play(config, learner, folder, checkpoint, progress, report)
             finally:
                 learner.close()
     finally:
