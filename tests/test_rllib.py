@@ -205,6 +205,7 @@ def test_a_run_learns_and_its_model_is_an_agent(tmp_path: Path) -> None:
     """An illegal action would have ended it with an error."""
     folder = tmp_path / "run"
     config = tiny(frames=16_000, reward="score", checkpoints=3)
+    torch.use_deterministic_algorithms(False)
     assert train(config, folder, progress=False) is True
     first, *_, last = metrics(folder)
     assert first["frames"] == 0 and last["frames"] >= 16_000 and last["games"] > 1000
@@ -217,7 +218,7 @@ def test_a_run_learns_and_its_model_is_an_agent(tmp_path: Path) -> None:
     game = config.make_game()
     found = evaluate(game, [make_agent(str(folder), game), "random"], games=200, seed=3)
     assert found.win_rate[0] == last["win_rate/random"]
-    assert not torch.are_deterministic_algorithms_enabled()  # as it was before
+    assert not torch.are_deterministic_algorithms_enabled()  # RLlib had switched that on
 
 
 def test_seats_of_their_own_and_env_runners_of_their_own(tmp_path: Path) -> None:

@@ -67,7 +67,15 @@ class Learner:
     @cached_property
     def algorithm(self) -> Any:
         """RLlib's PPO, made when it is first needed: a run that goes on makes it from where it stopped."""
-        algorithm = ppo_config(self._config, self._frames_before).build_algo()
+        try:
+            algorithm = ppo_config(self._config, self._frames_before).build_algo()
+        except Exception as error:
+            if not self._config.env_runners:
+                raise
+            raise ClusterError(  # RLlib has logged what each of them met
+                f"the env runners do not start ({error!r}): see the lines above. Every node needs the same versions of"
+                " Python, Ray and trialea"
+            ) from error
         if self._restored is not None:
             policies, optimizers = self._restored
             learner = torch_learner(algorithm)
