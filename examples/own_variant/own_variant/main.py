@@ -43,8 +43,8 @@ def main() -> None:
     parser.add_argument("--out", default="runs/quick_no_dice", help="the run folder")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change the training")
     given = parser.parse_args()
-    values = trialea.solve(make_game()).summary()["value"]
-    print("The solution's probabilities of winning, by place:", ", ".join(f"{value:.4f}" for value in values))
+    first = trialea.solve(make_game()).value(0, 0, 0)
+    print(f"Whoever begins wins {first:.2%} of the games if all play perfectly.")
     found = run(given.out, given.set)
     low, high = found["interval"]
     print(f"Against two solvers the agent wins {found['win_rate']:.1%} of the games ({low:.1%} to {high:.1%}),")

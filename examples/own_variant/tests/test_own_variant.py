@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import gymnasium as gym
-import numpy as np
 import pettingzoo
 import pytest
 
@@ -15,7 +14,7 @@ from trialea.training.config import load_config
 
 def test_every_interface_makes_the_variant() -> None:
     game = own_variant.make_game()
-    assert game.num_players == 3 and game.options.target == 15 and game.options.throws == 2
+    assert game.num_players == 3 and game.options.target == 8 and game.options.throws == 2
     assert gym.make(own_variant.ID).unwrapped.game == game
     assert gym.make_vec(own_variant.ID, num_envs=4).unwrapped.game == game
     assert pettingzoo.make("aec", own_variant.ID).unwrapped.game == game
@@ -23,20 +22,20 @@ def test_every_interface_makes_the_variant() -> None:
 
 
 def test_a_batch_plays_by_its_rules() -> None:
-    envs = gym.make_vec(own_variant.ID, num_envs=64, opponents="solver")
+    envs = gym.make_vec(own_variant.ID, num_envs=64, opponents="greedy")
     _, infos = envs.reset(seed=0)
     results = []
     while len(results) < 100:
         _, rewards, terminated, truncated, infos = envs.step(infos["action_mask"].argmax(axis=1))
         results += rewards[terminated].tolist()
         assert not truncated.any()
-    assert set(np.round(results, 6)) == {1.0, -0.5}
+    assert set(results) <= {1.0, -0.5}  # of a win of three, or of a loss
 
 
-def test_the_solution_favours_nobody_for_nothing() -> None:
-    values = trialea.solve(own_variant.make_game()).summary()["value"]
-    assert sum(values) == pytest.approx(1.0)
-    assert max(values) - min(values) < 0.2
+def test_the_variant_is_solved() -> None:
+    solution = trialea.solve(own_variant.make_game())
+    assert solution.value(0, 0, 0) == pytest.approx(1 / 3, abs=0.1)
+    assert solution.value(7, 0, 0) < solution.value(0, 0, 0) < solution.value(0, 7, 7)
 
 
 def test_a_short_training_is_measured_exactly(tmp_path: Path) -> None:
