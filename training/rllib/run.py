@@ -8,6 +8,7 @@ again, on whatever node has a core free, while the others go on.
 from __future__ import annotations
 
 import logging
+import socket
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -219,6 +220,7 @@ def _cluster(config: RllibConfig) -> Iterator[None]:
     if not config.address:
         arguments = {"address": "local", "num_cpus": config.env_runners + 1, "include_dashboard": False}
     try:
+        _check_listens(config.address)
         ray.init(**arguments, log_to_driver=False, logging_level=logging.ERROR)
     except Exception as error:
         where = f"no Ray cluster can be reached at {config.address!r}" if config.address else "Ray does not start here"
@@ -228,6 +230,13 @@ def _cluster(config: RllibConfig) -> Iterator[None]:
         yield
     finally:
         ray.shutdown()
+
+
+def _check_listens(address: str) -> None:
+    """Raise `OSError` where nobody listens at a host and port: Ray itself would go on trying for many minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if host and port.isdigit():
+        socket.create_connection((host, int(port)), timeout=10.0).close()
 
 
 def _check_size(config: RllibConfig) -> None:
