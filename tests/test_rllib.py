@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -310,3 +311,22 @@ def test_a_cluster_that_is_too_small_is_refused_before_there_is_a_folder(tmp_pat
     with pytest.raises(ClusterError, match="the cluster has 3 cores, and 9 env runners need one each"):
         train(tiny(env_runners=9), tmp_path / "run", progress=False)
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("reported", [{}, {"env_runners": {"num_env_steps_sampled_lifetime": float("nan")}}], ids=str)
+def test_a_run_in_which_nobody_plays_any_more_gives_up_when_its_patience_ends(reported: dict[str, Any]) -> None:
+    from trialea.training.rllib.run import ClusterError, Learner
+
+    class Silent:
+        calls = 0
+
+        def train(self) -> dict[str, Any]:
+            self.calls += 1
+            time.sleep(0.02)
+            return reported
+
+    learner = Learner(tiny(patience=0.1))
+    learner.algorithm = silent = Silent()  # in the place of RLlib's
+    with pytest.raises(ClusterError, match=r"no env runner has answered for 0.1 seconds \(`patience`\).*--resume"):
+        learner.learn()
+    assert silent.calls > 2 and learner.frames == 0
