@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import sys
 import time
@@ -27,6 +28,7 @@ pytestmark = [
     pytest.mark.slow,
     # RLlib registers its environment anew with Gymnasium for each runner.
     pytest.mark.filterwarnings("ignore:.*Overriding environment rllib-multi-agent-env-v0:UserWarning"),
+    pytest.mark.filterwarnings("ignore:subprocess .* is still running:ResourceWarning"),  # Ray's own
 ]
 
 
@@ -35,6 +37,7 @@ def local_ray() -> Iterator[None]:
     ray.init(address="local", num_cpus=3, include_dashboard=False, log_to_driver=False)
     yield
     ray.shutdown()
+    gc.collect()  # the processes that Ray has ended, here where their warnings are ignored
 
 
 def tiny(**changes: Any) -> RllibConfig:
