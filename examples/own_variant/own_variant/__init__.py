@@ -1,4 +1,4 @@
-"""Quick No Dice: three players, 8 points, two throws a turn; registered with Gymnasium and PettingZoo on import."""
+"""Quick No Dice: three players, 5 points, two throws a turn; registered with Gymnasium and PettingZoo on import."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import trialea
 
 ID = "own_variant/QuickNoDice-v0"
 GAME = "no_dice"
-ARGUMENTS: dict[str, Any] = {"num_players": 3, "target": 8, "throws": 2}
+ARGUMENTS: dict[str, Any] = {"num_players": 3, "target": 5, "throws": 2}
 
 trialea.register_variant(ID, GAME, **ARGUMENTS)
 

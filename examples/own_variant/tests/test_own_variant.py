@@ -14,7 +14,7 @@ from trialea.training.config import load_config
 
 def test_every_interface_makes_the_variant() -> None:
     game = own_variant.make_game()
-    assert game.num_players == 3 and game.options.target == 8 and game.options.throws == 2
+    assert game.num_players == 3 and game.options.target == 5 and game.options.throws == 2
     assert gym.make(own_variant.ID).unwrapped.game == game
     assert gym.make_vec(own_variant.ID, num_envs=4).unwrapped.game == game
     assert pettingzoo.make("aec", own_variant.ID).unwrapped.game == game
@@ -35,7 +35,7 @@ def test_a_batch_plays_by_its_rules() -> None:
 def test_the_variant_is_solved() -> None:
     solution = trialea.solve(own_variant.make_game())
     assert solution.value(0, 0, 0) == pytest.approx(1 / 3, abs=0.1)
-    assert solution.value(7, 0, 0) < solution.value(0, 0, 0) < solution.value(0, 7, 7)
+    assert solution.value(4, 0, 0) < solution.value(0, 0, 0) < solution.value(0, 4, 4)
 
 
 def test_a_short_training_is_measured_exactly(tmp_path: Path) -> None:
