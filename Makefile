@@ -92,7 +92,7 @@ bench: $(INSTALLED) ## measure speed against peers
 
 .PHONY: clean
 clean: ## delete build outputs and caches (not .venv, not runs/)
-	rm -rf build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf build dist *.egg-info examples/*/build examples/*/*.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -path ./$(VENV) -prune -o -name __pycache__ -type d -print0 | xargs -0 rm -rf
 
 .PHONY: distclean

@@ -61,8 +61,8 @@ def named_agent(name: str, game: Game, seed: int = 0) -> Agent:
         return _trained_agent(name, game)
     raise UnknownNameError(
         f"{game.name} has no agent {name!r} for {game.num_players} players, and no model or run lies there; its agents"
-        f" for {game.num_players} players are: {', '.join(known)}; the path of a run folder or a model; or of the zoo"
-        f" {', '.join(zoo.names(game.name)) or 'none'}"
+        f" for {game.num_players} players are: {', '.join(known)}, or the path of a run folder or a model;"
+        f" of the zoo: {', '.join(zoo.names(game.name)) or 'none'}"
     )
 
 

@@ -90,9 +90,7 @@ class Row:
 ROWS = (
     Row("no_dice", 2, "zoo:afterstate-2p"),
     Row("no_dice", 2, "zoo:ppo-2p"),
-    Row("no_dice", 2, "zoo:ppo-2to4p", "solver", 20_000),
-    Row("no_dice", 3, "zoo:ppo-2to4p", "solver", 20_000),
-    Row("no_dice", 4, "zoo:ppo-2to4p", "solver", 20_000),
+    Row("no_dice", 2, "zoo:ppo-2p", "greedy", 20_000),
     Row("poker_figures", 2, "zoo:afterstate-2p", "reference"),
     Row("poker_figures", 2, "zoo:afterstate-2p", "greedy"),
     Row("poker_figures", 2, "zoo:ppo-2p", "reference"),

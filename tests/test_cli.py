@@ -20,6 +20,7 @@ from rich.console import Console
 from tests.helpers import SHORT, game_of, has_skill, is_solved, more_players, rival_of, words_of
 from trialea import GAMES, __version__
 from trialea import cli as command_line
+from trialea.agents import zoo
 from trialea.evaluation import evaluate
 
 every_game = pytest.mark.parametrize("name", GAMES)
@@ -208,9 +209,10 @@ def test_a_line_that_cannot_be_read_has_exit_code_2_and_no_traceback(line: str, 
 def test_games_lists_options_and_agents(name: str, cli: Cli) -> None:
     assert name in cli("games").out
     (row,) = [row for row in parsed(cli("games", "--json")) if row["game"] == name]
-    assert set(row) == {"game", "summary", "gymnasium", "pettingzoo", "players", "options", "agents"}
+    assert set(row) == {"game", "summary", "gymnasium", "pettingzoo", "players", "options", "agents", "zoo"}
     assert row["gymnasium"] == GAMES[name].gym_id
     assert row["agents"] == list(GAMES[name].agents)
+    assert row["zoo"] == zoo.names(name)
     assert row["options"] == game_of(name).description()["options"]
 
 

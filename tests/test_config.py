@@ -31,7 +31,8 @@ def test_every_shipped_configuration_loads_from_anywhere(
     config = load_config(path)
     assert config == load_config(Path(path).name)
     assert config.game in GAMES
-    assert config.players in (None, config.make_game().num_players)
+    counts = config.players if isinstance(config.players, tuple) else (config.players,)
+    assert counts in ((None,), tuple(game.num_players for game in config.make_games()))
     if isinstance(config, TrainConfig):
         assert (config.ppo.environments * config.ppo.n_steps) % config.ppo.batch_size == 0
 

@@ -59,7 +59,7 @@ WRONG: dict[str, tuple[Scripted, str]] = {
     ),
     "whole numbers": (
         Scripted(first_legal, action_probabilities=lambda states: even(states).astype(int)),
-        "numbers with decimals",
+        "at least 0 and sum to 1",
     ),
     "a negative one": (
         Scripted(first_legal, action_probabilities=lambda states: 1.5 * even(states) - 0.5 * even(states).max()),

@@ -345,7 +345,7 @@ def test_a_sampling_agent_draws_from_the_policy_and_from_its_own_stream(name: st
     network = snapshot(stock_model(name).policy)
     with torch.no_grad():
         network[-1].weight /= 300
-    states = np.repeat(positions(game, 1, seed=3), 20_000).view(np.recarray)
+    states = np.repeat(positions(game, 1, seed=3), 5_000).view(np.recarray)
     states.seed = np.arange(len(states))
     agent = ModelAgent(game, network, sample=True, seed=1)
     seen = np.bincount(agent.act(states), minlength=game.num_actions)

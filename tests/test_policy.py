@@ -224,6 +224,7 @@ print(type(model.policy).__module__, type(model.rollout_buffer).__module__, mode
 """
 
 
+@pytest.mark.slow
 def test_a_run_s_models_load_in_stock_sb3_contrib_where_this_library_is_not_installed(tmp_path: Path) -> None:
     config = tiny(frames=2 * ROLLOUT, checkpoints=2, measure={"times": 1, "games": 2, "opponents": ["random"]})
     assert train(config, tmp_path / "run", progress=False)

@@ -49,7 +49,7 @@ def test_each_seat_is_played_by_its_own_policy(name: str, tmp_path: Path) -> Non
 
 def test_a_policy_that_was_written_is_the_agent_that_it_was(tmp_path: Path) -> None:
     game = game_of("no_dice")
-    write_policy(tmp_path / "model.zip", game, some_weights(game, 1), "tanh")
+    write_policy(tmp_path / "model.zip", game.description(), some_weights(game, 1), "tanh")
     states = positions(game, 100)
     expected = ModelAgent(game, network_from(some_weights(game, 1), "tanh")).act(states)
     assert np.array_equal(make_agent(str(tmp_path), game).act(states), expected)

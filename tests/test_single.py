@@ -75,7 +75,7 @@ def test_opponents_may_be_agents_lists_and_mixtures(name: str) -> None:
     for opponents in (
         (names * players)[: players - 1],
         {agent: 1 + k for k, agent in enumerate(names)},
-        Recorder(name, players),
+        Recorder(name, players, **SHORT[name]),
     ):
         check_env(make(name, num_players=players, opponents=opponents, **SHORT[name]), skip_render_check=True)
     for wrong in ([names[0]], {}, {names[0]: 0.0}, {names[0]: -1.0, names[-1]: 2.0}):

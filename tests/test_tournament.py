@@ -312,7 +312,7 @@ def test_an_illegal_action_ends_it_and_loses_no_finished_game(workers: int, tmp_
     settings, run = config(agents=["random", "mine", "solver"], workers=workers), tmp_path / "run"
     schedule = settings.make_schedule(settings.make_game())
     wrong = schedule.seeds(np.array([130]))  # in the third block
-    with pytest.raises(UnfinishedMatchError, match="agent 'mine' chose action 139") as caught:
+    with pytest.raises(UnfinishedMatchError, match="agent 'mine': action 139") as caught:
         run_tournament(settings, run, agents={"mine": rogue(wrong)})
     message, found = str(caught.value), caught.value.evaluation
     assert "player_" in message

@@ -271,7 +271,7 @@ def test_after_an_illegal_action_the_finished_games_are_shown(
     monkeypatch.setattr(GreedyAgent, "act", wrong)
     words = [written(tmp_path, **SHORT), "--out", tmp_path / "run", *(["--json"] if as_json else [])]
     done = command(*words)
-    assert "agent 'greedy' chose action 139" in str(done.exception)
+    assert "agent 'greedy': action 139" in str(done.exception)
     if as_json:
         kept = json.loads(done.stdout)
         assert 0 < kept["games"] < 60

@@ -113,7 +113,7 @@ def test_options_that_do_not_fit_are_refused(options: dict[str, Any], message: s
 SEVERAL = {"players": [2, 3], "priority": "hard", "opponents": {"solver": 0.2, "past": 0.8}, "seat": "random"}
 
 
-@pytest.mark.parametrize("stages", [STAGES, REGRET], ids=["options", "regret"])
+@pytest.mark.parametrize("stages", [pytest.param(STAGES, marks=pytest.mark.slow), REGRET], ids=["options", "regret"])
 def test_one_policy_for_several_numbers_of_players_resumes_exactly_and_plays_with_each(
     stages: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -61,7 +61,7 @@ def test_the_error_names_agent_action_and_position() -> None:
     with pytest.raises(IllegalActionError) as caught:
         evaluate(SMALL, ["greedy", Rogue(odd)], games=200)
     message = str(caught.value)
-    assert message.startswith(f"agent 'rogue' chose action {ADD_UP} (add up the faces")
+    assert message.startswith(f"agent 'rogue': action {ADD_UP} (add up the faces")
     assert "only after the last throw" in message
     assert "player_" in message and "/ 8" in message
 
