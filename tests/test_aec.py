@@ -61,12 +61,12 @@ class WholeTurns(BaseWrapper[str, Any, Any]):
 @expect_dict_observations
 @pytest.mark.parametrize(("name", "players"), TABLES)
 def test_pettingzoo_api(name: str, players: int) -> None:
-    api_test(aec(name, players), num_cycles=300)
+    api_test(aec(name, players), num_cycles=100)
 
 
 @pytest.mark.parametrize(("name", "players"), TABLES)
 def test_pettingzoo_seeds(name: str, players: int) -> None:
-    seed_test(partial(aec, name, players), num_cycles=200)
+    seed_test(partial(aec, name, players), num_cycles=100)
 
 
 @pytest.mark.parametrize(("name", "players"), TABLES)

@@ -125,6 +125,7 @@ def test_intermediates_differ() -> None:
         assert key not in oracle.expressions(faces, "natural")
 
 
+@pytest.mark.slow
 def test_natural_is_part_of_any_and_forces_the_same_throws_or_more() -> None:
     for faces in product(range(6), repeat=5):
         loose, strict = oracle.expressions(faces, "any"), oracle.expressions(faces, "natural")
@@ -227,6 +228,7 @@ def test_a_constant_payoff_is_paid_and_scales() -> None:
     assert scaled == (Fraction(2, 9) + Fraction(5, 11) * low[0], low[1])
 
 
+@pytest.mark.slow
 def test_two_throws_agree_with_direct_sums_at_one_position() -> None:
     """With (6, 5, 3, /, -) on the table, each of the 31 rethrows is summed without keep patterns."""
     faces = throw_of(6, 5, 3, "/", "-")
@@ -256,7 +258,7 @@ def test_with_target_one_only_zeros_survive(throws: int) -> None:
     assert oracle.solve_two_players(1, throws) == {(0, 0): chance / (1 + chance)}
 
 
-@pytest.mark.parametrize(("target", "throws"), [(3, 1), (2, 2)])
+@pytest.mark.parametrize(("target", "throws"), [(3, 1), pytest.param(2, 2, marks=pytest.mark.slow)])
 def test_every_value_is_its_own_best_reply(target: int, throws: int) -> None:
     win = oracle.solve_two_players(target, throws)
     assert set(win) == set(product(range(target), repeat=2))
@@ -268,6 +270,7 @@ def test_every_value_is_its_own_best_reply(target: int, throws: int) -> None:
         assert oracle.turn_value(payoff, throws) == value
 
 
+@pytest.mark.slow
 def test_only_what_is_missing_to_the_target_matters() -> None:
     small, large = oracle.solve_two_players(2, 1), oracle.solve_two_players(3, 1)
     assert all(large[a + 1, b + 1] == value for (a, b), value in small.items())

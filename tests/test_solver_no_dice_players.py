@@ -255,6 +255,7 @@ def wrong_tables(players: int, target: int) -> Callable[[str, int], np.ndarray]:
     return lambda kind, number: tables[kind, number]
 
 
+@pytest.mark.slow
 def test_best_responses_are_those_of_value_iteration() -> None:
     """Against players whose play makes no sense: each other player's best response, by plain dynamic programming."""
     players, target = 3, 3
