@@ -58,8 +58,21 @@ class Twins:
         return over
 
 
-@every_game
-@pytest.mark.parametrize("kind", [DummyVecEnv, partial(SubprocVecEnv, start_method="spawn")], ids=["dummy", "spawn"])
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        *(pytest.param(name, DummyVecEnv, id=f"dummy-{name}") for name in GAMES),
+        *(
+            pytest.param(
+                name,
+                partial(SubprocVecEnv, start_method="spawn"),
+                id=f"spawn-{name}",
+                marks=[pytest.mark.slow] if place else [],  # processes take long to start: one game by default
+            )
+            for place, name in enumerate(GAMES)
+        ),
+    ],
+)
 def test_case_3_masks_reach_sb3_through_every_wrapper(name: str, kind: Any) -> None:
     """Case 3: make + TimeLimit + Monitor + a VecEnv for 1,000 steps: sb3-contrib's masks are the environment's."""
     limit = 7

@@ -27,7 +27,7 @@ def compared(duplicate: bool, agents: tuple[str, ...] = ("random", "solver")) ->
     return evaluate(game_of("last_die", 4), list(agents), games=4000, seed=1, duplicate=duplicate, confidence=0.999)
 
 
-@pytest.mark.parametrize("duplicate", [True, False])
+@pytest.mark.parametrize("duplicate", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_no_agent_is_better_than_another(duplicate: bool) -> None:
     found = compared(duplicate)
     low, high = found.difference[0].interval
@@ -43,7 +43,7 @@ def test_with_the_same_dice_the_difference_is_nothing_at_all() -> None:
     assert found.win_rate == pytest.approx([0.5, 0.5], abs=1e-15)
 
 
-@pytest.mark.parametrize("duplicate", [True, False])
+@pytest.mark.parametrize("duplicate", [pytest.param(True, marks=pytest.mark.slow), False])
 def test_each_of_four_wins_a_quarter_and_regrets_nothing(duplicate: bool) -> None:
     found = compared(duplicate, ("random", "solver", "random", "solver"))
     for low, high in (*found.interval, *((1 / 4 + a, 1 / 4 + b) for a, b in found.seat_effect_interval)):

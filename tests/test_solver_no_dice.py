@@ -39,7 +39,7 @@ def solved(**options: Any) -> Solution:
         (2, 2, "any"),
         (2, 2, "natural"),
         (3, 1, "any"),
-        (3, 2, "any"),
+        pytest.param(3, 2, "any", marks=pytest.mark.slow),
         pytest.param(2, 3, "any", marks=pytest.mark.slow),
         pytest.param(3, 3, "any", marks=pytest.mark.slow),
         pytest.param(5, 3, "natural", marks=pytest.mark.slow),

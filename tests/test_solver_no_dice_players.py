@@ -191,7 +191,7 @@ UNSETTLED = (0, 4, 2, 1)  # of four players to 5 points: here nobody's best play
     ("players", "target", "vectors"),
     [
         (3, 5, [(0, 0, 0), (4, 4, 4), (1, 3, 0), (4, 0, 2)]),
-        (3, 5, [(a, b, c) for a, b, c in product(range(5), repeat=3)]),
+        pytest.param(3, 5, list(product(range(5), repeat=3)), marks=pytest.mark.slow),
         (4, 5, [(0, 0, 0, 0), UNSETTLED, (4, 2, 1, 0), (2, 1, 0, 4), (1, 0, 4, 2)]),
     ],
 )
