@@ -21,9 +21,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from trialea.agents.model import FACTS, ModelFileError, check_description, model_file, name_of, written_whole
+from trialea.agents.model import FACTS, check_description, model_file, name_of, readable, written_whole
 from trialea.envs.agent import ValuesActions
-from trialea.envs.errors import OptionError, TrialeaError, missing_extra
+from trialea.envs.errors import OptionError, missing_extra
 from trialea.envs.game import Game, States
 from trialea.envs.registry import GAMES, entry_of
 
@@ -204,16 +204,12 @@ def read_network(file: Path, game: Game) -> Network:
     Raises:
         ModelFileError: it is damaged, or for another game, number of players or options.
     """
-    try:
+    with readable(file):
         with zipfile.ZipFile(file) as archive:
             facts, content = json.loads(archive.read(FACTS)), archive.read(WEIGHTS)
         check_description(file, facts["description"], game)
         network = make_network(game, facts["hidden"])
         network.load_state_dict(torch.load(io.BytesIO(content), weights_only=True, map_location="cpu"))
-    except TrialeaError:
-        raise
-    except Exception as error:
-        raise ModelFileError(f"{file} is not a readable model: {error}") from error
     return network
 
 

@@ -83,12 +83,8 @@ class ModelAgent:
             ModelFileError: no model lies there, it is damaged, or it is for another game or number of players.
         """
         file = model_file(Path(path))
-        try:
+        with readable(file):
             network, seats = checked_network(file, *read_model(file), game)
-        except TrialeaError:
-            raise
-        except Exception as error:  # it can be opened, but what is in it does not fit together
-            raise ModelFileError(f"{file} is not a readable model: {error}") from error
         return cls(game, network, name=name_of(path), seed=seed, seats=seats)
 
     def scores(self, states: States) -> torch.Tensor:
@@ -214,25 +210,32 @@ def model_file(path: Path) -> Path:
     raise ModelFileError(f"no model lies at {path}")
 
 
+@contextmanager
+def readable(file: Path) -> Iterator[None]:
+    """Turn whatever goes wrong with a model file in here into a `ModelFileError`, but for errors of ours."""
+    try:
+        yield
+    except TrialeaError:
+        raise
+    except Exception as error:  # it cannot be opened, or what is in it does not fit together
+        raise ModelFileError(f"{file} is not a readable model: {error}") from error
+
+
 def kind_of(file: Path) -> str:
     """What kind of agent a model file holds: `"policy"`, unless it says otherwise."""
-    try:
+    with readable(file):
         with zipfile.ZipFile(file) as archive:
             facts = json.loads(archive.read(FACTS)) if FACTS in archive.namelist() else {}
-        return str(facts.get("kind", "policy"))
-    except Exception as error:
-        raise ModelFileError(f"{file} is not a readable model: {error}") from error
+        kind = str(facts.get("kind", "policy"))
+    return kind
 
 
 def read_model(file: Path) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
     """What a model file says of itself, and its policy's weights."""
-    try:
-        with zipfile.ZipFile(file) as archive:
-            names = archive.namelist()
-            weights = torch.load(io.BytesIO(archive.read(POLICY)), weights_only=True, map_location="cpu")
-            facts = json.loads(archive.read(FACTS)) if FACTS in names else _facts_of_stock_model(archive)
-    except Exception as error:
-        raise ModelFileError(f"{file} is not a readable model: {error}") from error
+    with readable(file), zipfile.ZipFile(file) as archive:
+        names = archive.namelist()
+        weights = torch.load(io.BytesIO(archive.read(POLICY)), weights_only=True, map_location="cpu")
+        facts = json.loads(archive.read(FACTS)) if FACTS in names else _facts_of_stock_model(archive)
     return facts, weights
 
 

@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 
 from trialea.agents.model import (
     ModelAgent,
-    ModelFileError,
     checked_network,
     model_file,
     name_of,
     read_model,
+    readable,
     write_policy,
 )
 from trialea.envs.agent import Agent
-from trialea.envs.errors import OptionError, TrialeaError
+from trialea.envs.errors import OptionError
 from trialea.envs.game import Game, States
 
 KIND = "seats"
@@ -51,15 +51,11 @@ class SeatsAgent:
             ModelFileError: no model lies there, it is damaged, or it is for another game or number of players.
         """
         file = model_file(Path(path))
-        try:
+        with readable(file):
             facts, weights = read_model(file)
             networks = [
                 checked_network(file, facts, of_seat(weights, seat), game)[0] for seat in range(game.num_players)
             ]
-        except TrialeaError:
-            raise
-        except Exception as error:  # it can be opened, but what is in it does not fit together
-            raise ModelFileError(f"{file} is not a readable model: {error}") from error
         return cls(game, [ModelAgent(game, network) for network in networks], name=name_of(path))
 
     def act(self, states: States) -> NDArray[np.int64]:

@@ -14,13 +14,23 @@ from trialea import OptionError
 from trialea.agents.model import ModelAgent, ModelFileError
 from trialea.evaluation import evaluate
 from trialea.training.callbacks import RunCallback
-from trialea.training.config import load_config
+from trialea.training.config import TrainConfig, load_config
 from trialea.training.train import resume
 
 STAGES = [
     {"until": 0.5, "reward": "score", "horizon": "game", "options": {"target": 5}},
     {"until": 1.0, "reward": "win", "horizon": "game"},
 ]
+
+
+def assert_resumes_exactly(config: TrainConfig, rollouts: int, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leaves the uninterrupted run in `folder`/whole."""
+    assert run(config, folder / "whole") is True
+    with monkeypatch.context() as patch:
+        stop_at(rollouts * ROLLOUT, patch)
+        assert run(config, folder / "stopped") is False
+    assert resume(folder / "stopped", progress=False) is True
+    assert_same_outcome(folder / "stopped", folder / "whole")
 
 
 def test_games_begin_anew_under_the_next_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -51,12 +61,7 @@ def test_games_begin_anew_under_the_next_options(tmp_path: Path, monkeypatch: py
 @pytest.mark.parametrize("rollouts", [2, 4, 5])
 def test_it_resumes_exactly_in_either_part(rollouts: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config = tiny(stages=STAGES)
-    assert run(config, tmp_path / "whole") is True
-    with monkeypatch.context() as patch:
-        stop_at(rollouts * ROLLOUT, patch)
-        assert run(config, tmp_path / "stopped") is False
-    assert resume(tmp_path / "stopped", progress=False) is True
-    assert_same_outcome(tmp_path / "stopped", tmp_path / "whole")
+    assert_resumes_exactly(config, rollouts, tmp_path, monkeypatch)
 
 
 def test_opponents_play_the_game_of_their_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,12 +85,7 @@ REGRET = [{"until": 1.0, "reward": "regret", "horizon": "decision"}]
 
 def test_a_run_paid_by_regret_resumes_exactly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config = tiny(stages=REGRET)
-    assert run(config, tmp_path / "whole") is True
-    with monkeypatch.context() as patch:
-        stop_at(2 * ROLLOUT, patch)
-        assert run(config, tmp_path / "stopped") is False
-    assert resume(tmp_path / "stopped", progress=False) is True
-    assert_same_outcome(tmp_path / "stopped", tmp_path / "whole")
+    assert_resumes_exactly(config, 2, tmp_path, monkeypatch)
 
 
 def test_who_values_no_actions_cannot_judge(tmp_path: Path) -> None:
@@ -118,12 +118,7 @@ def test_one_policy_for_several_numbers_of_players_resumes_exactly_and_plays_wit
     stages: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = tiny(stages=stages, **SEVERAL)
-    assert run(config, tmp_path / "whole") is True
-    with monkeypatch.context() as patch:
-        stop_at(5 * ROLLOUT, patch)
-        assert run(config, tmp_path / "stopped") is False
-    assert resume(tmp_path / "stopped", progress=False) is True
-    assert_same_outcome(tmp_path / "stopped", tmp_path / "whole")
+    assert_resumes_exactly(config, 5, tmp_path, monkeypatch)
     last = metrics(tmp_path / "whole")[-1]
     for number, game in enumerate(config.make_games()):
         agent = ModelAgent.load(tmp_path / "whole", game)

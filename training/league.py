@@ -107,9 +107,12 @@ class League:
 
     def _past_selves(self, game: Game, seats: int | None) -> list[PastSelf]:
         selves = [PastSelf(game, seats, self._seed) for _ in range(self._slots)]
+        self._fill(selves)
+        return selves
+
+    def _fill(self, selves: Sequence[PastSelf]) -> None:
         for one, network in zip(selves, self.networks, strict=False):  # slots may still be empty
             one.take(network)
-        return selves
 
     def _opponents(self, selves: Sequence[PastSelf]) -> dict[AgentLike, float]:
         """Everybody who may be drawn, with weights that give all to one slot until there are snapshots to share it."""
@@ -183,6 +186,5 @@ class League:
         self.networks = list(networks)
         self.numbers, self.rates = arrays["numbers"].copy(), arrays["rates"].copy()
         for table in self._tables:
-            for one, network in zip(table.selves, networks, strict=False):
-                one.take(network)
+            self._fill(table.selves)
         self.weigh()

@@ -11,6 +11,7 @@ from typing import Any
 from trialea.agents.model import MODEL, kind_of, read_model, write_policy, written_whole
 from trialea.agents.zoo import FOLDER
 from trialea.envs.errors import OptionError, TrialeaError
+from trialea.evaluation.report import read_metrics
 from trialea.training.config import load_config
 from trialea.training.train import CONFIG
 
@@ -33,7 +34,7 @@ def publish(run: str | Path, name: str, zoo: Path = FOLDER) -> Path:
     if not (run / MODEL).is_file():
         raise OptionError(f"{run} holds no finished run: there is no {MODEL}")
     config = load_config(run / CONFIG)
-    last = json.loads((run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()[-1])
+    last = read_metrics(run)[-1]
     target = zoo / config.game / f"{name}.zip"
     target.parent.mkdir(parents=True, exist_ok=True)
     if kind_of(run / MODEL) == "policy":

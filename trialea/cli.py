@@ -11,7 +11,6 @@ import typer
 from rich.table import Table
 
 from trialea import GAMES, __version__
-from trialea.agents import zoo
 from trialea.console import (
     OPEN,
     AsJson,
@@ -74,6 +73,8 @@ def _common(
 @app.command()
 def games(as_json: AsJson = False) -> None:
     """List the games, their options with defaults, and the agents that they offer by name."""
+    from trialea.agents import zoo
+
     rows: list[dict[str, Any]] = []
     for entry in GAMES.values():
         rules = import_module(f"trialea.envs.{entry.name}.rules")

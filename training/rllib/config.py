@@ -4,35 +4,17 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
+from pydantic import NonNegativeInt, PositiveFloat, PositiveInt
 
-from trialea.training.config import Measure, Ramp, _Run, _Strict
+from trialea.training.config import Measure, Ppo, _Run
 
 
-class RllibPpo(_Strict):
-    """The settings of RLlib's PPO, under the names that MaskablePPO's have in `trialea.training.config.Ppo`.
-
-    Attributes:
-        environments: games at once in each env runner.
-        n_steps: decisions in each game between two updates.
-        batch_size, n_epochs: of the updates.
-        learning_rate, entropy: in a straight line over the run.
-        gamma, gae_lambda, clip_range: of PPO.
-        net_arch: hidden layers of policy and value, each.
-        activation: of their units.
-    """
+class RllibPpo(Ppo):
+    """The settings of RLlib's PPO, which are MaskablePPO's with other defaults; `environments` in each env runner."""
 
     environments: PositiveInt = 32
     n_steps: PositiveInt = 64
     batch_size: PositiveInt = 512
-    n_epochs: PositiveInt = 4
-    learning_rate: Ramp = Ramp(start=1e-3, end=1e-5)
-    entropy: Ramp = Ramp(start=0.01, end=0.0005)
-    gamma: float = Field(default=1.0, gt=0, le=1)
-    gae_lambda: float = Field(default=0.95, ge=0, le=1)
-    clip_range: float = Field(default=0.2, gt=0)
-    net_arch: tuple[PositiveInt, ...] = (128, 128)
-    activation: Literal["tanh", "relu"] = "relu"
 
 
 class RllibConfig(_Run):

@@ -37,9 +37,8 @@ class GamesEnv(RllibEnv):  # type: ignore[misc]  # Ray is not among the packages
         # Each runner has games of its own, though RLlib numbers their seeds on from the one seed of all.
         self._runner = getattr(config, "worker_index", 0) or 0
         self.possible_agents = self.agents = list(env.possible_agents)
-        box = observation_box(env.game.observation_size)
         space = spaces.Dict(
-            observations=spaces.Box(0.0, 1.0, box.shape, np.float32),
+            observations=observation_box(env.game.observation_size),
             action_mask=spaces.Box(0, 1, (env.game.num_actions,), np.int8),
         )
         self.observation_spaces = dict.fromkeys(self.possible_agents, space)
