@@ -13,7 +13,7 @@ import json
 import re
 import tempfile
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -89,10 +89,7 @@ class ModelAgent:
 
     def scores(self, states: States) -> torch.Tensor:
         """The logarithms of the action probabilities up to a constant, (B, A); minus infinity where illegal."""
-        with torch.inference_mode():
-            scores: torch.Tensor = self._network(torch.from_numpy(self._view.observe(states)))
-            legal = torch.from_numpy(self.game.masks(states)).to(torch.bool)
-            return torch.where(legal, scores, -torch.inf)
+        return legal_scores(self._network, self._view, states)
 
     @property
     def deterministic(self) -> bool:
@@ -108,12 +105,25 @@ class ModelAgent:
         """A legal action (B,) for each of the (B,) states."""
         scores = self.scores(states)
         if self._sample:
-            uniform = np.empty(len(states))
-            self.game.loops.uniforms(states, self._seed, uniform)
-            drawn: NDArray[np.int64] = draw(torch.softmax(scores, dim=1), torch.from_numpy(uniform)).numpy()
-            return drawn
+            return sampled(scores, self.game, states, self._seed)
         actions: NDArray[np.int64] = scores.argmax(dim=1).numpy()
         return actions
+
+
+def legal_scores(network: Callable[[torch.Tensor], torch.Tensor], view: View, states: States) -> torch.Tensor:
+    """What a network makes of (B,) states, (B, A); minus infinity where an action is illegal."""
+    with torch.inference_mode():
+        scores = network(torch.from_numpy(view.observe(states)))
+        legal = torch.from_numpy(view.game.masks(states)).to(torch.bool)
+        return torch.where(legal, scores, -torch.inf)
+
+
+def sampled(scores: torch.Tensor, game: Game, states: States, seed: np.uint64) -> NDArray[np.int64]:
+    """An action (B,) for each of the (B,) states, drawn by their scores, see `legal_scores`, and from this seed."""
+    uniform = np.empty(len(states))
+    game.loops.uniforms(states, seed, uniform)
+    drawn: NDArray[np.int64] = draw(torch.softmax(scores, dim=1), torch.from_numpy(uniform)).numpy()
+    return drawn
 
 
 def draw(probabilities: torch.Tensor, uniform: torch.Tensor) -> torch.Tensor:

@@ -161,14 +161,16 @@ class LearnerGames:
             if not count:
                 return
             index, agents = self._waiting[:count], self._waiting_agents[:count]
-            for number, agent in enumerate(self.opponents.agents):
-                mine = index[agents == number] if len(self.opponents.agents) > 1 else index
+            for first, end, crowd in self.opponents.crowds:
+                here = (agents >= first) & (agents < end)
+                mine = index[here]
                 if len(mine):
-                    actions = agent.act(self.states[mine].view(np.recarray))
+                    actions = crowd.act(self.states[mine].view(np.recarray), agents[here] - first)
                     try:
                         game.step(self.states, actions, mine, self.returns, self.reward)
                     except IllegalActionError as error:
-                        raise IllegalActionError(f"opponent {agent.name!r}: {error}") from error
+                        name = self.opponents.agents[first].name
+                        raise IllegalActionError(f"opponent {name!r}: {error}") from error
 
     def own_turns(self) -> NDArray[np.int32]:
         """How many turns the learner has completed in each game, (B,)."""

@@ -68,6 +68,20 @@ def test_games_are_played_by_the_snapshots_in_their_slots(name: str) -> None:
         assert one.name == "past" and np.array_equal(one.act(states), expected)
 
 
+@every_game
+def test_past_selves_are_asked_together(name: str) -> None:
+    """Once for all slots, with the actions that each of them takes alone."""
+    game = game_of(name, **SHORT[name])
+    _, games, _ = league_with(game, 3)
+    games.start()
+    (_, end, _), (first, last, crowd) = games.opponents.crowds
+    assert (end, first, last) == (1, 1, 4)
+    states = games.states[games.states.over == 0].view(np.recarray)
+    slots = np.arange(len(states)) % 3
+    alone = np.stack([agent.act(states) for agent in games.opponents.agents[1:]])
+    assert np.array_equal(crowd.act(states, slots), alone[slots, np.arange(len(states))])
+
+
 # Who is drawn ----------------------------------------------------------------------------------------------------
 
 
@@ -149,12 +163,16 @@ def test_it_notes_whom_the_learner_came_out_ahead_of(
 
 
 @pytest.mark.parametrize("name", [name for name in GAMES if "greedy" in GAMES[name].agents])
-def test_a_strong_past_self_is_told_from_a_weak_one(name: str) -> None:
+def test_a_strong_past_self_is_told_from_a_weak_one(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The learner plays at random; of two opponents one never does anything sensible."""
     game = game_of(name, **SHORT[name])
     league, games, _ = league_with(game, 2, "hard", count=256)
-    weak, strong = games.opponents.agents[1:3]
-    weak._agent, strong._agent = (make_agent(agent, game) for agent in ("random", "greedy"))
+    weak, strong = (make_agent(agent, game) for agent in ("random", "greedy"))
+    monkeypatch.setattr(
+        games.opponents.agents[1].crowd,
+        "act",
+        lambda states, slots: np.where(slots == 0, weak.act(states), strong.act(states)),
+    )
     env = GamesVecEnv(games, on_end=league.note)
     env.seed(0)
     env.reset()

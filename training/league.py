@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from trialea.agents.model import ModelAgent
+from trialea.agents.model import legal_scores, sampled
 from trialea.envs.agent import AgentLike, Opponents
 from trialea.envs.game import Game, States
 from trialea.envs.learner import LearnerGames, Seat
+from trialea.envs.padding import View
 
 PAST = "past"
 FORGETTING = 0.01  # weight of the newest game in the learner's rate against a past self
@@ -25,34 +27,57 @@ class PastSelf:
     """An agent that samples from the policy of the snapshot that lies in its slot of the pool.
 
     Args:
-        game: what is played.
-        seats: what observations are padded to, see `trialea.envs.padding.View`.
-        seed: what its draws depend on, beside the game's seed.
+        crowd: the past selves of all slots.
+        slot: its own.
     """
 
     name = PAST
 
-    def __init__(self, game: Game, seats: int | None, seed: int) -> None:
-        self.game, self._seats, self._seed = game, seats, seed
-        self._agent: ModelAgent | None = None
-
-    def take(self, network: nn.Sequential) -> None:
-        """Play as this snapshot from now on."""
-        self._agent = ModelAgent(self.game, network, sample=True, seed=self._seed, seats=self._seats)
+    def __init__(self, crowd: PastSelves, slot: int) -> None:
+        self.crowd = crowd
+        self.game = crowd.game
+        self._slot = slot
 
     def act(self, states: States) -> NDArray[np.int64]:
-        """A legal action (B,) for each of the (B,) states, in one forward pass."""
-        assert self._agent is not None, "a slot of no weight is drawn by no game"
-        return self._agent.act(states)
+        """A legal action (B,) for each of the (B,) states."""
+        return self.crowd.act(states, np.full(len(states), self._slot))
+
+
+class PastSelves:
+    """The past selves of all slots, who see their states and draw their actions together, a forward pass for each slot.
+
+    Args:
+        game: what is played.
+        seats: what observations are padded to, see `trialea.envs.padding.View`.
+        networks: the snapshots by slot, a list of the league's that changes.
+        seed: what their draws depend on, beside the game's seed.
+    """
+
+    def __init__(self, game: Game, seats: int | None, networks: Sequence[nn.Sequential], seed: int) -> None:
+        self.game = game
+        self._view = View(game, seats)
+        self._networks = networks
+        self._seed = np.uint64(seed)
+
+    def act(self, states: States, members: NDArray[np.int64]) -> NDArray[np.int64]:
+        """A legal action (B,) for each of the (B,) states, by the past self in that slot (B,)."""
+
+        def scores(observations: torch.Tensor) -> torch.Tensor:
+            out = torch.empty(len(observations), self.game.num_actions)
+            for slot in np.unique(members):
+                rows = torch.from_numpy(np.flatnonzero(members == slot))
+                out[rows] = self._networks[slot](observations[rows])
+            return out
+
+        return sampled(legal_scores(scores, self._view, states), self.game, states, self._seed)
 
 
 @dataclass
 class _Table:
-    """A batch of games, what observations are padded to there, and the past selves who play in it, by slot."""
+    """A batch of games, and what observations are padded to there."""
 
     games: LearnerGames
     seats: int | None
-    selves: list[PastSelf]
 
 
 class League:
@@ -93,33 +118,24 @@ class League:
 
     def seat(self, game: Game, seats: int | None, count: int, place: Seat) -> LearnerGames:
         """So many games of a learner at `place` against the league, with observations padded to `seats`."""
-        selves = self._past_selves(game, seats)
-        games = LearnerGames(game, count, self._opponents(selves), place, "win")
-        self._tables.append(_Table(games, seats, selves))
+        games = LearnerGames(game, count, self._opponents(game, seats), place, "win")
+        self._tables.append(_Table(games, seats))
         return games
 
     def play(self, games: Sequence[Game]) -> None:
         """Play these from now on, one for each batch that was seated: the same game with other options."""
         for table, game in zip(self._tables, games, strict=True):
-            table.selves = self._past_selves(game, table.seats)
-            table.games.game, table.games.opponents = game, Opponents(self._opponents(table.selves), game)
+            table.games.game = game
+            table.games.opponents = Opponents(self._opponents(game, table.seats), game)
         self.weigh()
 
-    def _past_selves(self, game: Game, seats: int | None) -> list[PastSelf]:
-        selves = [PastSelf(game, seats, self._seed) for _ in range(self._slots)]
-        self._fill(selves)
-        return selves
-
-    def _fill(self, selves: Sequence[PastSelf]) -> None:
-        for one, network in zip(selves, self.networks, strict=False):  # slots may still be empty
-            one.take(network)
-
-    def _opponents(self, selves: Sequence[PastSelf]) -> dict[AgentLike, float]:
+    def _opponents(self, game: Game, seats: int | None) -> dict[AgentLike, float]:
         """Everybody who may be drawn, with weights that give all to one slot until there are snapshots to share it."""
         opponents: dict[AgentLike, float] = {}
         for name, share in self._shares.items():
             if name == PAST:
-                opponents |= {one: share * (slot == 0) for slot, one in enumerate(selves)}
+                crowd = PastSelves(game, seats, self.networks, self._seed)
+                opponents |= {PastSelf(crowd, slot): share * (slot == 0) for slot in range(self._slots)}
             else:
                 opponents[name] = share
         return opponents
@@ -132,8 +148,6 @@ class League:
         slot = number % self._slots
         self.networks[slot : slot + 1] = [network]
         self.numbers[slot], self.rates[slot] = number, 0.5
-        for table in self._tables:
-            table.selves[slot].take(network)
         self.weigh()
 
     def weigh(self) -> None:
@@ -183,8 +197,6 @@ class League:
 
     def restore(self, networks: Sequence[nn.Sequential], arrays: Mapping[str, NDArray[Any]]) -> None:
         """Put the pool back where `snapshot` found it."""
-        self.networks = list(networks)
+        self.networks[:] = networks
         self.numbers, self.rates = arrays["numbers"].copy(), arrays["rates"].copy()
-        for table in self._tables:
-            self._fill(table.selves)
         self.weigh()
