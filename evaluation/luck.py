@@ -291,3 +291,10 @@ def _saved(raw: NDArray[np.float64], adjusted: NDArray[np.float64]) -> float | N
     if not has_spread(adjusted) or not has_spread(raw):
         return None
     return float(raw.var() / adjusted.var())
+
+
+def in_times(saved: float | None) -> str:
+    """A factor of games saved as it is shown."""
+    if saved is None:
+        return "–"
+    return f"{saved:.1f} ×" if saved >= 0.05 else "< 0.1 ×"

@@ -12,6 +12,7 @@ from typing import Any
 from trialea.envs.errors import OptionError, missing_extra
 from trialea.evaluation import plots
 from trialea.evaluation.intervals import Interval
+from trialea.evaluation.luck import in_times
 from trialea.evaluation.measure import Evaluation
 from trialea.evaluation.standings import Tournament, leads
 
@@ -94,7 +95,9 @@ def _environment() -> Any:
     environment = Environment(
         loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters.update(percent=percent, spread=spread, signed=signed, plain=plain, worth=worth)
+    environment.filters.update(
+        percent=percent, spread=spread, signed=signed, plain=plain, worth=worth, in_times=in_times
+    )
     return environment
 
 

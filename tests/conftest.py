@@ -1,8 +1,46 @@
-"""No test needs a screen, and none more than a core."""
+"""No test needs a screen, and none more than a core; the command line in this process."""
 
+from __future__ import annotations
+
+import io
 import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from rich.console import Console
+
+if TYPE_CHECKING:
+    from tests.command_line import Cli
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # the tests run in as many processes as there are cores
 os.environ.setdefault("MPLBACKEND", "Agg")
 os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
 os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
+
+
+@pytest.fixture
+def cli(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
+    """Runs `trialea` with some words in this process."""
+    from tests.command_line import Done
+    from trialea import cli as command_line
+
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr(command_line, "out", Console(width=80, force_terminal=False))
+    monkeypatch.setattr(command_line, "err", Console(width=80, force_terminal=False, stderr=True))
+
+    def call(*words: Any, stdin: str = "") -> Done:
+        monkeypatch.setattr(sys, "argv", ["trialea", *map(str, words)])
+        monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
+        capsys.readouterr()
+        code: Any = 0
+        try:
+            command_line.main()
+        except SystemExit as stopped:
+            code = stopped.code
+        captured = capsys.readouterr()
+        return Done(code or 0, captured.out, captured.err)
+
+    return call

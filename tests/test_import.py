@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from statistics import median
 
 import pytest
@@ -119,3 +120,17 @@ for id, name, error, said in (
         raise AssertionError(said)
 """
     assert run_python(code) == ""
+
+
+def test_a_checkout_is_a_whole_package_where_python_is_started_in_it() -> None:
+    """With no installation that would find its subpackages."""
+    checkout = Path(__file__).parents[1]
+    code = f"""
+import sys
+from importlib.machinery import PathFinder
+sys.meta_path[:] = [one for one in sys.meta_path if one is PathFinder or one.__module__.startswith("_frozen")]
+sys.path.insert(0, {str(checkout)!r})
+import trialea.agents.zoo, trialea.envs
+print(trialea.envs.__file__)
+"""
+    assert run_python(code).strip() == str(checkout / "envs" / "__init__.py")

@@ -37,10 +37,9 @@ from trialea.envs.game import Game
 from trialea.training.callbacks import (
     Every,
     Report,
-    in_short,
+    TrainingBar,
     measure_agents,
     stop_on_interrupt,
-    training_bar,
     write_measurement,
 )
 from trialea.training.checkpoint import new_checkpoint, open_folder
@@ -232,35 +231,37 @@ def self_play(
 ) -> bool:
     """Go on with a run from a checkpoint, or from its beginning, to its end; False if it was stopped before."""
     began = time.perf_counter() - (learner.restore(checkpoint) if checkpoint else 0.0)
-    entered, start = time.perf_counter(), learner.done
+    start = learner.done
     open_folder(run, learner.frames)
     measurements = Every(config.measure.times, learner.total, start)
     checkpoints = Every(config.checkpoints, learner.total, start)
-    latest = ""
-    with training_bar(learner.unit, progress) as bar, stop_on_interrupt(learner):
-        task = bar.add_task("training", total=learner.total, completed=start, rate=0.0, latest="")
+    with TrainingBar(learner.unit, learner.total, start, progress) as bar, stop_on_interrupt(learner):
         while learner.done < learner.total:
             if measurements.due(learner.done) or not learner.done:
-                latest = _measure(learner, config, run, began, report)
+                _measure(learner, config, run, began, report, bar)
             stop = learner.stopping  # may be set at any moment
             if checkpoints.due(learner.done) or stop:
                 learner.save(run / "checkpoints" / f"{learner.frames:012d}", time.perf_counter() - began)
             if stop:
                 return False
             learner.learn()
-            rate = (learner.done - start) / (time.perf_counter() - entered)
-            bar.update(task, completed=learner.done, rate=rate, latest=latest)
-    _measure(learner, config, run, began, report)
+            bar.update(learner.done)
+        _measure(learner, config, run, began, report, bar)
     learner.save_model(run / MODEL)
     return True
 
 
 def _measure(
-    learner: SelfPlayer, config: AfterstateConfig | RllibConfig, run: Path, began: float, report: Report | None
-) -> str:
-    """Write down how the network as it stands fares; returns that in short."""
+    learner: SelfPlayer,
+    config: AfterstateConfig | RllibConfig,
+    run: Path,
+    began: float,
+    report: Report | None,
+    bar: TrainingBar,
+) -> None:
+    """Write down and show how the network as it stands fares."""
     found = measure_agents([learner.agent()], config)
     seconds = round(time.perf_counter() - began, 3)
     line = {"frames": learner.frames, "games": learner.games, "seconds": seconds, **found}
     write_measurement(run, line, learner, report)
-    return in_short(found)
+    bar.measured(learner.done, found)

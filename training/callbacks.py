@@ -42,16 +42,48 @@ class Every:
         return True
 
 
-def training_bar(unit: str, shown: bool) -> Progress:
-    """A progress bar on standard error, whose tasks have the fields `rate` and `latest`."""
-    return Progress(
-        TextColumn(f"{{task.completed:,.0f}} {unit}"),
-        BarColumn(),
-        TextColumn("{task.fields[rate]:,.0f}/s  {task.fields[latest]}"),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        disable=not shown,
-    )
+class TrainingBar:
+    """A progress bar on standard error; where that is no terminal, a line for each measurement.
+
+    Args:
+        unit: what a run is long in.
+        total: how long it is.
+        done: how much of it is over.
+        shown: whether anything is shown.
+    """
+
+    def __init__(self, unit: str, total: int, done: int, shown: bool) -> None:
+        self._unit, self._before, self._latest = unit, done, ""
+        self._bar = Progress(
+            TextColumn(f"{{task.completed:,.0f}} {unit}"),
+            BarColumn(),
+            TextColumn("{task.fields[rate]:,.0f}/s  {task.fields[latest]}"),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+            disable=not shown,
+        )
+        self._task = self._bar.add_task("training", total=total, completed=done, rate=0.0, latest="")
+        self._began = time.perf_counter()
+
+    def __enter__(self) -> TrainingBar:
+        self._bar.start()
+        self._began = time.perf_counter()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+    def measured(self, done: int, found: dict[str, Any]) -> None:
+        """Show a measurement from now on."""
+        self._latest = in_short(found)
+        if not self._bar.disable and not self._bar.console.is_terminal:
+            self._bar.console.print(f"{done:,.0f} {self._unit}  {self._latest}", highlight=False, soft_wrap=True)
+        self.update(done)
+
+    def update(self, done: int) -> None:
+        """So much is over now."""
+        rate = (done - self._before) / max(time.perf_counter() - self._began, 1e-9)
+        self._bar.update(self._task, completed=done, rate=rate, latest=self._latest)
 
 
 class RunCallback(BaseCallback):
@@ -92,19 +124,12 @@ class RunCallback(BaseCallback):
         self._checkpoints = Every(config.checkpoints, config.frames, start)
         self.stopping = False  # asked to stop
         self.stopped = False  # saved, and about to stop
-        self._bar = training_bar("frames", progress)
-        self._task = self._bar.add_task("training", total=config.frames, completed=start, rate=0.0, latest="")
-        self._start = start
-        self._latest = ""
+        self.bar = TrainingBar("frames", config.frames, start, progress)
 
     @property
     def seconds(self) -> float:
         """How long the run has taken so far, resumed parts included."""
         return time.perf_counter() - self._began
-
-    def _on_training_start(self) -> None:
-        self._bar.start()
-        self._session_began = time.perf_counter()
 
     def _on_rollout_start(self) -> None:
         done = self.num_timesteps / self._config.frames
@@ -122,9 +147,7 @@ class RunCallback(BaseCallback):
         if self._checkpoints.due(self.num_timesteps) or stop:
             self.checkpoint()
         self.stopped = stop
-        elapsed = time.perf_counter() - self._session_began
-        rate = (self.num_timesteps - self._start) / max(elapsed, 1e-9)
-        self._bar.update(self._task, completed=self.num_timesteps, rate=rate, latest=self._latest)
+        self.bar.update(self.num_timesteps)
 
     def _set_games(self, games: Sequence[Game]) -> None:
         """Play these from now on; where they differ from what was played, all games begin anew."""
@@ -136,9 +159,6 @@ class RunCallback(BaseCallback):
 
     def _on_step(self) -> bool:
         return not self.stopped
-
-    def _on_training_end(self) -> None:
-        self._bar.stop()
 
     def checkpoint(self) -> Path:
         """Save the run as it stands."""
@@ -156,7 +176,7 @@ class RunCallback(BaseCallback):
         write_measurement(self._folder, line, self, self._report)
         for key, value in found.items():
             self.logger.record(f"measure/{key}", value)
-        self._latest = in_short(found)
+        self.bar.measured(self.num_timesteps, found)
 
 
 def measure_agents(agents: Sequence[Agent], config: RunConfig) -> dict[str, Any]:

@@ -151,11 +151,11 @@ def _run(
     model.set_logger(configure(str(run / "tensorboard"), ["tensorboard"]))
     callback = RunCallback(config, env, league, run, seconds, start, progress, report)
     try:
-        with stop_on_interrupt(callback):
+        with stop_on_interrupt(callback), callback.bar:
             model.learn(config.frames - start, callback=callback, reset_num_timesteps=checkpoint is None)
-        if callback.stopped:
-            return False
-        callback.measure()
+            if callback.stopped:
+                return False
+            callback.measure()
         model.logger.dump(model.num_timesteps)
     finally:
         model.logger.close()

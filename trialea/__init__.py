@@ -6,8 +6,13 @@ and the rest are loaded when something that needs them is first used.
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+# In a checkout the subpackages lie beside this folder, which Python takes for the package if it is started there.
+if not os.path.isdir(os.path.join(os.path.dirname(__file__), "envs")):
+    __path__.append(os.path.dirname(os.path.dirname(__file__)))
 
 from trialea.envs.errors import (
     IllegalActionError,

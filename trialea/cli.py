@@ -276,6 +276,8 @@ def _games_in_words(needed: dict[str, Any]) -> str:
 
 def _show_luck(found: dict[str, Any]) -> None:
     """The results without luck, and what each win rate is made of."""
+    from trialea.evaluation.luck import in_times
+
     by = {"solution": "the solution's values", "estimate": "estimated values", "given": "the values given"}
     columns = ("without luck", "95 % interval", "games saved", "start", "luck", "own errors", "others' errors")
     table = Table("agent", *columns, title=f"by {by[found['luck_values']]}")
@@ -285,7 +287,7 @@ def _show_luck(found: dict[str, Any]) -> None:
             name,
             f"{found['adjusted_win_rate'][a]:.2%}",
             "does not vary" if limits is None else f"{limits[0]:.2%} to {limits[1]:.2%}",
-            "–" if saved is None else f"{saved:.1f} ×",
+            in_times(saved),
             f"{parts['start']:.2%}",
             *(f"{round(parts[key], 4) + 0.0:+.2%}" for key in ("luck", "own_errors", "others_errors")),
         )
