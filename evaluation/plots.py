@@ -12,7 +12,10 @@ from contextlib import AbstractContextManager
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from trialea.envs.errors import missing_extra
+from trialea.evaluation.intervals import t_interval
 from trialea.evaluation.luck import Adjusted
 from trialea.evaluation.measure import Evaluation
 from trialea.evaluation.ratings import Ratings
@@ -149,46 +152,69 @@ def luck(names: Sequence[str], adjusted: Adjusted, name: str) -> str:
         return to_svg(figure, name)
 
 
-def learning_curves(metrics: Sequence[Mapping[str, Any]]) -> str:
+def learning_curves(runs: Sequence[Sequence[Mapping[str, Any]]]) -> str:
     """What was measured during training: win rates, regret, optimal share, as far as each was.
 
+    Of several runs each is drawn thin, and over them their mean and its 95 % interval where all were measured.
+
     Args:
-        metrics: one mapping for each measurement, with `frames` and any of `win_rate/<opponent>`, `regret`
-            and `optimal_share`.
+        runs: of each, one mapping for each measurement, with `frames` and any of `win_rate/<opponent>`, `regret` and
+            `optimal_share`, with the number of players before them where it has several: `3p/regret`.
 
     Returns:
         The SVG; empty text if nothing was measured.
     """
-    rates = sorted({key for line in metrics for key in line if key.startswith("win_rate/")})
+    measured = sorted({key for run in runs for line in run for key in line if _curve(run, key)})
     panels = [
-        ("win rate against", rates),
-        ("regret", ["regret"]),
-        ("optimal decisions", ["optimal_share"]),
+        ("win rate against", [key for key in measured if "win_rate/" in key]),
+        ("regret", [key for key in measured if key.endswith("regret")]),
+        ("optimal decisions", [key for key in measured if key.endswith("optimal_share")]),
     ]
-    curves = [(label, [(key, _curve(metrics, key)) for key in keys]) for label, keys in panels]
-    shown = [(label, [(key, curve) for key, curve in lines if curve]) for label, lines in curves]
-    shown = [(label, lines) for label, lines in shown if lines]
+    shown = [(title, keys) for title, keys in panels if keys]
     if not shown:
         return ""
     with settings():
         from matplotlib.ticker import EngFormatter
 
         figure, every = new_figure(0.6 + 1.7 * len(shown), rows=len(shown), sharex=True)
-        for axes, (label, lines) in zip(every, shown, strict=True):
-            for i, (key, curve) in enumerate(lines):
-                style = _LINE_STYLES[i % len(_LINE_STYLES)]
-                name = _short(key.partition("/")[2])
-                axes.plot(*zip(*curve, strict=True), style, color=_SERIES[i % NUM_SERIES], marker=".", label=name)
-            axes.set_title(label, loc="left")
-            if label == "regret":
-                axes.set_ylim(bottom=0)
+        for axes, (title, keys) in zip(every, shown, strict=True):
+            for i, key in enumerate(keys):
+                style, colour = _LINE_STYLES[i % len(_LINE_STYLES)], _SERIES[i % NUM_SERIES]
+                curves = [curve for run in runs if (curve := _curve(run, key))]
+                _draw_curves(axes, curves, style, color=colour, label=_short(_measured_as(key)))
+            axes.set_title(title, loc="left")
+            if title == "regret":  # the first of it is far above the rest
+                positive = all(value > 0 for run in runs for key in keys for value in _curve(run, key).values())
+                axes.set_yscale("log" if positive else "linear")
+                axes.yaxis.set_major_formatter(lambda y, _: f"{y:g}")
             else:
                 axes.yaxis.set_major_formatter(lambda y, _: f"{100 * y:.0f} %")
-            if label.startswith("win rate"):
+            if _measured_as(keys[0]):
                 axes.legend(loc="lower right", bbox_to_anchor=(1, 0.98), ncols=3, borderpad=0, columnspacing=1)
         every[-1].set_xlabel("frames")
         every[-1].xaxis.set_major_formatter(EngFormatter(sep=""))
         return to_svg(figure, "learning")
+
+
+def _measured_as(key: str) -> str:
+    """What tells a measurement from others of its kind: the opponent, the number of players, or nothing."""
+    players, _, rest = key.rpartition("p/") if key[0].isdigit() else ("", "", key)
+    opponent = rest.partition("win_rate/")[2]
+    return ", ".join(part for part in (opponent, f"{players} players" if players else "") if part)
+
+
+def _draw_curves(axes: Axes, curves: Sequence[Mapping[float, float]], style: str, **look: Any) -> None:
+    """One curve as it is; several thin, with their mean and its interval."""
+    if len(curves) == 1:
+        axes.plot(list(curves[0]), list(curves[0].values()), style, marker=".", **look)
+        return
+    for curve in curves:
+        axes.plot(list(curve), list(curve.values()), "-", color=look["color"], linewidth=0.6, alpha=0.5)
+    common = sorted(set.intersection(*map(set, curves)))
+    values = np.array([[curve[frames] for frames in common] for curve in curves])
+    axes.plot(common, values.mean(axis=0), style, marker=".", **look)
+    low, high = np.array([t_interval(several) for several in values.T]).reshape(-1, 2).T
+    axes.fill_between(common, low, high, color=look["color"], alpha=0.2, linewidth=0)
 
 
 def regret_parts(regret: Regret, unit: str, name: str) -> str:
@@ -208,9 +234,9 @@ def _bars(axes: Axes, parts: Mapping[str, Part], label: str, colour: str) -> Non
     axes.grid(visible=False, axis="x")
 
 
-def _curve(metrics: Sequence[Mapping[str, Any]], key: str) -> list[tuple[float, float]]:
-    """The points (frames, value) at which `key` was measured."""
-    return [(line["frames"], line[key]) for line in metrics if line.get(key) is not None and "frames" in line]
+def _curve(run: Sequence[Mapping[str, Any]], key: str) -> dict[float, float]:
+    """A run's measurements by the frames at which they were made."""
+    return {line["frames"]: line[key] for line in run if line.get(key) is not None and "frames" in line}
 
 
 def _short(name: str, length: int = 22) -> str:

@@ -17,14 +17,14 @@ from trialea.evaluation.measure import Evaluation
 from trialea.evaluation.standings import Tournament, leads
 
 
-def write_report(evaluations: Sequence[Evaluation], path: str | Path, run_folder: str | Path | None = None) -> Path:
+def write_report(evaluations: Sequence[Evaluation], path: str | Path, run_folders: Sequence[str | Path] = ()) -> Path:
     """Write a report of some evaluations: one HTML file that needs nothing else, written whole or not at all.
 
     Args:
         evaluations: at least one, as from `evaluate`.
         path: the file to write; its folder is made if need be.
-        run_folder: a training run, whose learning curve is shown if it has a `metrics.jsonl`: one JSON object
-            a line, with `frames` and any of `win_rate/<opponent>`, `regret` and `optimal_share`.
+        run_folders: training runs, whose learning curves are shown together, as far as they have a `metrics.jsonl`:
+            one JSON object a line, with `frames` and any of `win_rate/<opponent>`, `regret` and `optimal_share`.
 
     Returns:
         The path of the file.
@@ -35,7 +35,7 @@ def write_report(evaluations: Sequence[Evaluation], path: str | Path, run_folder
     """
     if not evaluations:
         raise OptionError("a report needs at least one evaluation")
-    return _write(Path(path), render(evaluations, read_metrics(Path(run_folder)) if run_folder else []))
+    return _write(Path(path), render(evaluations, [read_metrics(Path(run)) for run in run_folders]))
 
 
 def write_tournament_report(tournament: Tournament, path: str | Path) -> Path:
@@ -54,12 +54,13 @@ def check_can_report() -> None:
         pass
 
 
-def render(evaluations: Sequence[Evaluation], metrics: Sequence[dict[str, Any]] = ()) -> str:
+def render(evaluations: Sequence[Evaluation], runs: Sequence[Sequence[dict[str, Any]]] = ()) -> str:
     """The report's HTML; see `write_report`."""
     return _page(
         "report.html.j2",
         evaluations,
-        {"win_rates": plots.win_rates(evaluations), "learning": plots.learning_curves(metrics)},
+        {"win_rates": plots.win_rates(evaluations), "learning": plots.learning_curves(runs)},
+        several_runs=len(runs) > 1,
         title=_title(evaluations),
         evaluations=evaluations,
     )

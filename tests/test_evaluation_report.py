@@ -10,12 +10,16 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from matplotlib.figure import Figure
 
 from tests.helpers import run_python
 from trialea.envs.agent import make_agent
 from trialea.envs.errors import MissingExtraError, OptionError
 from trialea.envs.game import Game
 from trialea.evaluation import Evaluation, evaluate, report, write_report
+from trialea.evaluation.intervals import t_interval
+from trialea.evaluation.plots import _draw_curves
+from trialea.evaluation.report import render
 
 GAME = Game("no_dice", 2, target=8)
 
@@ -92,13 +96,33 @@ def test_learning_curves(tmp_path: Path, evaluations: list[Evaluation]) -> None:
     ]
     text = "\n".join(map(json.dumps, lines))
     (tmp_path / "metrics.jsonl").write_text(text + '\n{"frames": 50')
-    page, parser = read(write_report(evaluations, tmp_path / "report.html", tmp_path))
+    page, parser = read(write_report(evaluations, tmp_path / "report.html", [tmp_path]))
     assert "Learning" in parser.text
     assert "regret" in parser.text.partition("Learning")[2]
     assert "optimal decisions<" not in page.partition("</figure>")[2].partition("</figure>")[0]
     (tmp_path / "empty").mkdir()
-    page, parser = read(write_report(evaluations, tmp_path / "report.html", tmp_path / "empty"))
+    page, parser = read(write_report(evaluations, tmp_path / "report.html", [tmp_path / "empty"]))
     assert "Learning" not in parser.text
+
+
+def test_learning_curves_of_several_runs_show_their_mean(evaluations: list[Evaluation]) -> None:
+    """Of three runs, the last of which was measured once only, for one and for several numbers of players."""
+    ends = [0.2, 0.4, 0.6]
+    runs = [[{"frames": 0, "regret": 1.0}, {"frames": 10, "regret": end}] for end in ends]
+    low, high = t_interval(ends)
+    figure = Figure()
+    axes = figure.subplots()
+    _draw_curves(axes, [{line["frames"]: line["regret"] for line in run} for run in runs], "-", color="k")
+    thick = axes.lines[-1]
+    assert thick.get_xdata().tolist() == [0, 10] and thick.get_ydata() == pytest.approx([1.0, 0.4])
+    assert len(axes.lines) == 4
+    corners = axes.collections[0].get_paths()[0].vertices
+    assert {(10.0, low), (10.0, high), (0.0, 1.0)} <= set(map(tuple, corners))
+    assert "their mean" in render(evaluations, runs) and "their mean" not in render(evaluations, runs[:1])
+    page = render(
+        evaluations, [[{"frames": 1, "2p/win_rate/solver": 0.4, "3p/win_rate/solver": 0.3, "3p/regret": 1.0}]]
+    )
+    assert "solver, 2 players" in page and "solver, 3 players" in page and ">3 players<" in page
 
 
 def test_names_are_escaped(tmp_path: Path) -> None:

@@ -226,8 +226,7 @@ def evaluate(
     else:
         _show_evaluation(result.to_json())
     if report:  # last, so that a file that cannot be written loses no result
-        runs = [Path(agent) for agent in agents if Path(agent).is_dir()]
-        write_report([result], report, run_folder=runs[0] if runs else None)
+        write_report([result], report, run_folders=[agent for agent in agents if Path(agent).is_dir()])
         tell(f"The report: {report}")
 
 
