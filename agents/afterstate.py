@@ -21,7 +21,17 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from trialea.agents.model import FACTS, check_description, model_file, name_of, readable, written_whole
+from trialea.agents.model import (
+    FACTS,
+    FORMAT,
+    check_description,
+    load_weights,
+    model_file,
+    name_of,
+    read_facts,
+    readable,
+    written_whole,
+)
 from trialea.envs.agent import ValuesActions
 from trialea.envs.errors import OptionError, missing_extra
 from trialea.envs.game import Game, States
@@ -206,10 +216,10 @@ def read_network(file: Path, game: Game) -> Network:
     """
     with readable(file):
         with zipfile.ZipFile(file) as archive:
-            facts, content = json.loads(archive.read(FACTS)), archive.read(WEIGHTS)
+            facts, content = read_facts(archive), archive.read(WEIGHTS)
         check_description(file, facts["description"], game)
         network = make_network(game, facts["hidden"])
-        network.load_state_dict(torch.load(io.BytesIO(content), weights_only=True, map_location="cpu"))
+        network.load_state_dict(load_weights(content))
     return network
 
 
@@ -217,7 +227,7 @@ def save_network(network: Network, file: Path, game: Game) -> None:
     """Write the weights, with what they are for, whole or not at all."""
     content = io.BytesIO()
     torch.save(network.state_dict(), content)
-    facts = {"format": 1, "kind": KIND, "description": game.description(), "hidden": network.hidden}
+    facts = {"format": FORMAT, "kind": KIND, "description": game.description(), "hidden": network.hidden}
     with written_whole(file) as temporary, zipfile.ZipFile(temporary, "w") as archive:
         archive.writestr(WEIGHTS, content.getvalue())
         archive.writestr(FACTS, json.dumps(facts))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import io
 import json
+import pickle
 import re
 import tempfile
 import zipfile
@@ -34,6 +35,8 @@ except ImportError as error:
 
 FACTS = "trialea.json"
 POLICY = "policy.pth"
+FORMAT = 1
+KINDS = ("policy", "afterstate", "seats")
 MODEL = "model.zip"
 ACTIVATIONS: dict[str, type[nn.Module]] = {"tanh": nn.Tanh, "relu": nn.ReLU}
 
@@ -111,11 +114,18 @@ class ModelAgent:
 
 
 def legal_scores(network: Callable[[torch.Tensor], torch.Tensor], view: View, states: States) -> torch.Tensor:
-    """What a network makes of (B,) states, (B, A); minus infinity where an action is illegal."""
+    """What a network makes of (B,) states, (B, A); minus infinity where an action is illegal.
+
+    Raises:
+        PolicyError: no action is legal, or what the network says are no numbers.
+    """
     with torch.inference_mode():
         scores = network(torch.from_numpy(view.observe(states)))
         legal = torch.from_numpy(view.game.masks(states)).to(torch.bool)
-        return torch.where(legal, scores, -torch.inf)
+        scores = torch.where(legal, scores, -torch.inf)
+        if not scores.amax(dim=1).isfinite().all():
+            raise PolicyError("no action can be chosen: none is legal, or the policy's scores are no numbers")
+        return scores
 
 
 def sampled(scores: torch.Tensor, game: Game, states: States, seed: np.uint64) -> NDArray[np.int64]:
@@ -228,24 +238,51 @@ def readable(file: Path) -> Iterator[None]:
     except TrialeaError:
         raise
     except Exception as error:  # it cannot be opened, or what is in it does not fit together
-        raise ModelFileError(f"{file} is not a readable model: {error}") from error
+        raise ModelFileError(f"{file} is not a readable model: {type(error).__name__}: {error}") from error
 
 
 def kind_of(file: Path) -> str:
     """What kind of agent a model file holds: `"policy"`, unless it says otherwise."""
-    with readable(file):
-        with zipfile.ZipFile(file) as archive:
-            facts = json.loads(archive.read(FACTS)) if FACTS in archive.namelist() else {}
-        kind = str(facts.get("kind", "policy"))
-    return kind
+    with readable(file), zipfile.ZipFile(file) as archive:
+        facts = read_facts(archive) if FACTS in archive.namelist() else {}
+    return str(facts.get("kind", KINDS[0]))
+
+
+def read_facts(archive: zipfile.ZipFile) -> dict[str, Any]:
+    """What a model file of ours says of itself, see `write_facts`; checked to be what is written there."""
+    facts: Any = json.loads(archive.read(FACTS))
+    described = facts.get("description") if isinstance(facts, dict) else None
+    if not isinstance(described, dict) or facts.get("format") != FORMAT or facts.get("kind") not in KINDS:
+        raise ValueError(f"its {FACTS} is none that this version writes")
+    found: dict[str, Any] = facts
+    players = described.get("players")
+    numbers = players if isinstance(players, list) and players else [players]
+    if not all(type(number) is int for number in numbers) or not isinstance(described.get("options"), dict):
+        raise ValueError(f"its {FACTS} does not say which players and options it is for")
+    return found
+
+
+def load_weights(content: bytes) -> dict[str, torch.Tensor]:
+    """The weights that torch saved as `content`; no code is read, and numbers that are not finite are refused."""
+    try:
+        loaded: Any = torch.load(io.BytesIO(content), weights_only=True, map_location="cpu")
+    except pickle.UnpicklingError:  # torch's own words are how to run what it holds
+        raise ValueError("what should be its weights is damaged, or holds something else than weights") from None
+    if not isinstance(loaded, dict) or not all(isinstance(part, torch.Tensor) for part in loaded.values()):
+        raise ValueError("what should be its weights are no tensors by name")
+    weights: dict[str, torch.Tensor] = loaded
+    for name, weight in weights.items():
+        if not weight.isfinite().all():
+            raise ValueError(f"its weights {name} are not all numbers")
+    return weights
 
 
 def read_model(file: Path) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
     """What a model file says of itself, and its policy's weights."""
     with readable(file), zipfile.ZipFile(file) as archive:
         names = archive.namelist()
-        weights = torch.load(io.BytesIO(archive.read(POLICY)), weights_only=True, map_location="cpu")
-        facts = json.loads(archive.read(FACTS)) if FACTS in names else _facts_of_stock_model(archive)
+        weights = load_weights(archive.read(POLICY))
+        facts = read_facts(archive) if FACTS in names else _facts_of_stock_model(archive)
     return facts, weights
 
 
@@ -270,7 +307,7 @@ def write_policy(
 
 def write_facts(file: Path, description: Mapping[str, Any], activation: str, kind: str = "policy") -> None:
     """Add to a model file what it is for: a game's description, whose `players` may be several numbers."""
-    facts = {"format": 1, "kind": kind, "description": dict(description), "activation": activation}
+    facts = {"format": FORMAT, "kind": kind, "description": dict(description), "activation": activation}
     with zipfile.ZipFile(file, "a") as archive:
         archive.writestr(FACTS, json.dumps(facts))
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import yaml
 from pydantic import BaseModel, ValidationError
 
 from trialea.envs.errors import OptionError
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -43,8 +46,24 @@ def check(kind: type[M], content: dict[str, Any], path: str | Path) -> M:
     try:
         return kind.model_validate(content)
     except ValidationError as error:
-        problems = "; ".join(f"{'.'.join(map(str, item['loc'])) or 'config'}: {item['msg']}" for item in error.errors())
-        raise OptionError(f"{path}: {problems}") from error
+        problems: dict[str, list[str]] = {}  # what may be of one type or another has a problem with each
+        for item in error.errors():
+            problems.setdefault(_place(item, content), []).append(item["msg"].removeprefix("Value error, "))
+        told = "; ".join(f"{place}: {', or '.join(messages)}" for place, messages in problems.items())
+        raise OptionError(f"{path}: {told}") from error
+
+
+def _place(error: ErrorDetails, content: Any) -> str:
+    """Where in the content an error lies, without pydantic's names of the types that were tried there."""
+    place = []
+    for part in error["loc"]:
+        inside = range(len(content)) if isinstance(content, list) else content if isinstance(content, dict) else ()
+        if part in inside:
+            place.append(str(part))
+            content = content[part]
+    if error["type"] == "missing":
+        place.append(str(error["loc"][-1]))
+    return ".".join(place) or "config"
 
 
 def shipped(folder: str = "") -> list[str]:

@@ -135,8 +135,9 @@ class Opponents:
         self.weights: NDArray[np.float64] | None = None
         if isinstance(who, Mapping):
             weights = np.array(list(who.values()), float)
-            if not len(weights) or (weights < 0).any() or not weights.sum() > 0:
-                raise OptionError(f"opponents need weights of at least 0 that are not all 0, not {dict(who)!r}")
+            if not len(weights) or not 0 < weights.sum() < np.inf or (weights < 0).any():
+                named = {getattr(one, "name", one): weight for one, weight in who.items()}
+                raise OptionError(f"opponents need weights of at least 0 that are not all 0, not {named}")
             self.agents = [make_agent(name, game, seed) for seed, name in enumerate(who)]
             self.weights = weights
         elif isinstance(who, Sequence) and not isinstance(who, str):

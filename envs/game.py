@@ -247,7 +247,10 @@ class Game:
             raise IllegalActionError(f"actions must be whole numbers, not {array.dtype}")
         if array.shape != (count,):
             raise IllegalActionError(f"expected {count} actions, one for each game, got shape {array.shape}")
-        return array.astype(np.int64, copy=False)
+        whole: NDArray[np.int64] = array.astype(np.int64, copy=False)
+        if array.dtype.kind == "u" and (whole < 0).any():  # beyond what int64 holds
+            raise IllegalActionError(f"action {array.max()} is no action of any game")
+        return whole
 
     def check_legal(self, states: States, actions: NDArray[np.int64], index: NDArray[np.int64]) -> None:
         """Raise `IllegalActionError` for the first action that is not legal in its game."""

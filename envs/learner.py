@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from trialea.envs.agent import AgentLike, Opponents
 from trialea.envs.dice import FOR_GAME_SEED, FOR_SEAT, derive_many
-from trialea.envs.errors import IllegalActionError, NotResetError, whole_number
+from trialea.envs.errors import IllegalActionError, NotResetError, OptionError, whole_number
 from trialea.envs.game import Game
 
-_STATE = ("states", "seats", "agent_of", "returns", "_bases", "_episodes")  # what changes as games are played
+_STATE = ("states", "seats", "agent_of", "returns", "_paid", "_bases", "_episodes")  # what changes as games are played
 
 Seat = int | Literal["random", "rotate"]
 
@@ -28,6 +28,8 @@ def check_seed(seed: Any) -> int:
 
 def first_player_of(options: Mapping[str, Any] | None, game: Game) -> int:
     """The reset option `first_player`, by default 0. Other keys are ignored, as PettingZoo's own tests ask."""
+    if not isinstance(options or {}, Mapping):
+        raise OptionError(f"the options of reset() are a mapping, not {options!r}")
     return whole_number("first_player", (options or {}).get("first_player", 0), 0, game.num_players - 1)
 
 
@@ -68,6 +70,7 @@ class LearnerGames:
         self.seats = np.zeros(num_games, np.int64)
         self.agent_of = np.zeros((num_games, game.num_players), np.int64)
         self.returns = np.zeros((num_games, game.num_players))
+        self._paid = np.zeros(num_games)  # of the learners' returns
         fresh = np.random.SeedSequence().generate_state(num_games, np.uint64)
         self._bases: NDArray[np.uint64] = fresh.astype(np.uint64)  # until `seed` gives others
         self._episodes = np.zeros(num_games, np.int64)
@@ -100,7 +103,7 @@ class LearnerGames:
         self.seats[picked] = seats = self._draw_seats(bases, episodes)
         self.agent_of[picked] = self.opponents.seat(bases, episodes, seats)
         self.game.restart(self.states, picked, seeds, np.full(len(picked), first_player, np.int64))
-        self.returns[picked] = 0.0
+        self.returns[picked] = self._paid[picked] = 0.0
         self._episodes[picked] += 1
 
     def _draw_seats(self, bases: NDArray[np.uint64], episodes: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -119,8 +122,9 @@ class LearnerGames:
         """Take the learner's actions in the picked games (all by default), and play on to its next decisions.
 
         Returns:
-            The learner's reward since its last decision, and whether its game has terminated or been truncated, each
-            (B,) over all games. Games that have ended stay as they are until `start`.
+            The learner's reward since its last decision, or from the beginning for its first, and whether its game has
+            terminated or been truncated, each (B,) over all games. Games that have ended stay as they are until
+            `start`.
 
         Raises:
             IllegalActionError: an action is not legal where it is played; no game has moved.
@@ -131,10 +135,11 @@ class LearnerGames:
             raise NotResetError("a game broke off in another player's turn: call reset() before the next step()")
         if (self.states.finished[picked, self.seats[picked]] != 0).any():
             raise NotResetError("the game has ended for the learner: call reset() before the next step()")
-        before = self.returns[self._every, self.seats]
         self.game.step(self.states, actions, picked, self.returns, self.reward)
         self._play_others()
-        rewards = self.returns[self._every, self.seats] - before
+        rewards = np.zeros(len(self.states))
+        rewards[picked] = self.returns[picked, self.seats[picked]] - self._paid[picked]
+        self._paid[picked] += rewards[picked]
         ended = self.states.finished[self._every, self.seats] != 0
         truncated = ended & (self.states.truncated != 0)
         return rewards, ended & ~truncated, truncated

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -144,8 +145,10 @@ def register_variant(id: str, game: str, **arguments: Any) -> None:
 
     Raises:
         UnknownNameError: no such game.
-        OptionError: the id stands for something else. To register the same again does nothing.
+        OptionError: the id is not of that form, or stands for something else. To register the same again does nothing.
     """
+    if not isinstance(id, str) or not re.fullmatch(r"([\w-]+/)?[\w.-]+-v\d+", id):
+        raise OptionError(f"an id is of the form my_project/Name-v0, not {id!r}")
     _register(id, id, entry_of(game), arguments)
 
 

@@ -191,6 +191,8 @@ def evaluate(
     games = whole_number("games", games, 1, 10**9)
     if isinstance(game, str):
         game = Game(game)
+    if isinstance(agents, str):
+        raise OptionError(f"agents must be at least two, in a list: [{agents!r}, …], not one name")
     if "human" in agents:
         raise OptionError("a person plays with `trialea play`; an evaluation is between agents that need nobody")
     schedule = make_schedule(make_seatings(len(agents), game.num_players), games, seed, duplicate)

@@ -29,6 +29,7 @@ from trialea.evaluation.standings import Tournament, standings
 
 CONFIG, PLAN, BLOCKS, RESULTS, REPORT = "config.yaml", "plan.json", "blocks", "results.json", "report.html"
 _FORMAT = 2
+_OBJECT = "an object"  # what an agent is that no name or file makes again
 _ROUNDS = 4  # blocks for each worker that Ray is handed together
 
 
@@ -200,7 +201,7 @@ def _prepare(config: TournamentConfig, objects: Mapping[str, AgentLike]) -> tupl
 def _origin(game: str, agent: AgentLike) -> tuple[AgentLike, str]:
     """An agent as the workers shall make it, and what must be the same for it to be the same agent."""
     if not isinstance(agent, str):
-        return agent, f"an object called {getattr(agent, 'name', None)}"
+        return agent, f"{_OBJECT} called {getattr(agent, 'name', None)}"
     if agent in entry_of(game).agents or not Path(agent).exists():
         return agent, agent
     from trialea.agents.model import model_file
@@ -337,7 +338,11 @@ def _figures(
 
 
 def _how_to_resume(folder: Path) -> str:
-    return f"To go on: trialea tournament --resume {folder}"
+    objects = [label for label, origin in _read_plan(folder)["agents"].items() if origin.startswith(_OBJECT)]
+    if not objects:
+        return f"To go on: trialea tournament --resume {folder}"
+    given = ", ".join(f"{label!r}: …" for label in objects)
+    return f"To go on: resume_tournament({str(folder)!r}, agents={{{given}}})"
 
 
 def _listed(numbers: list[int]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import pickle
 import zipfile
@@ -314,7 +315,7 @@ class Evil:
 
 
 @pytest.mark.parametrize(
-    "damage", ["truncated", "flipped", "not a zip", "no weights", "other shapes", "no facts", "code"]
+    "damage", ["truncated", "flipped", "not a zip", "no weights", "other shapes", "no facts", "code", "no numbers"]
 )
 def test_a_damaged_file_is_a_model_file_error_and_runs_no_code(
     damage: str, saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -338,6 +339,10 @@ def test_a_damaged_file_is_a_model_file_error_and_runs_no_code(
             members["trialea.json"] = json.dumps({**facts, "hidden": [9, 4]}).encode()
         elif damage == "no facts":
             members["trialea.json"] = json.dumps({"kind": "afterstate"}).encode()
+        elif damage == "no numbers":
+            weights, content = torch.load(io.BytesIO(members["weights.pth"]), weights_only=True), io.BytesIO()
+            torch.save({name: weight * np.nan for name, weight in weights.items()}, content)
+            members["weights.pth"] = content.getvalue()
         else:
             members["weights.pth"] = pickle.dumps(Evil())
         with zipfile.ZipFile(saved, "w") as archive:

@@ -200,6 +200,11 @@ def test_options_out_of_range() -> None:
             evaluate(SMALL, ["random", "greedy"], **wrong)  # type: ignore[arg-type]
     with pytest.raises(UnknownNameError, match="greedy"):
         evaluate(SMALL, ["random", "nobody"])
+    with pytest.raises(OptionError, match=r"in a list: \['random', …\]"):
+        evaluate(SMALL, "random")
+    beyond = Scripted(lambda states: np.full(len(states), 2**63, np.uint64))
+    with pytest.raises(IllegalActionError, match="action 9223372036854775808 is no action"):
+        evaluate(SMALL, [beyond, "random"])
 
 
 def test_progress_rises_to_one() -> None:

@@ -111,6 +111,9 @@ assert gym.make("mine/Quick-v0", num_players=2).unwrapped.game.num_players == 2
 for id, name, error, said in (
     ("mine/Quick-v0", "no_dice", trialea.OptionError, "something else"),
     ("mine/Chess-v0", "chess", trialea.UnknownNameError, "'chess'"),
+    ("mine/Quick", "no_dice", trialea.OptionError, "of the form my_project/Name-v0, not 'mine/Quick'"),
+    ("mine:Quick-v0", "no_dice", trialea.OptionError, "of the form"),
+    (5, "no_dice", trialea.OptionError, "of the form"),
 ):
     try:
         trialea.register_variant(id, name)

@@ -19,6 +19,7 @@ import pytest
 import torch
 from sb3_contrib import MaskablePPO
 from scipy.stats import chisquare
+from torch import nn
 
 from tests.helpers import game_of, more_players, positions
 from trialea import GAMES, OptionError, make_agent
@@ -194,6 +195,11 @@ def edited_weights(file: Path, edit: Callable[[dict[str, Any]], Any]) -> bytes:
     return content.getvalue()
 
 
+def edit_facts(file: Path, **changes: Any) -> None:
+    facts = json.loads(zipfile.ZipFile(file).read("trialea.json"))
+    rewrite(file, {"trialea.json": json.dumps({**facts, **changes})})
+
+
 DAMAGES: dict[str, Callable[[Path], Any]] = {
     "empty": lambda file: file.write_bytes(b""),
     "no archive": lambda file: file.write_text("this is no model"),
@@ -220,9 +226,19 @@ DAMAGES: dict[str, Callable[[Path], Any]] = {
         file,
         {"policy.pth": edited_weights(file, lambda weights: {**weights, "features_extractor.0.weight": torch.eye(2)})},
     ),
+    "weights are no numbers": lambda file: rewrite(
+        file, {"policy.pth": edited_weights(file, lambda weights: {k: v * np.nan for k, v in weights.items()})}
+    ),
+    "weights are no tensors": lambda file: rewrite(
+        file, {"policy.pth": edited_weights(file, lambda weights: dict.fromkeys(weights, 1.0))}
+    ),
     "facts are no JSON": lambda file: rewrite(file, {"trialea.json": "{"}),
     "facts are a list": lambda file: rewrite(file, {"trialea.json": "[]"}),
-    "facts describe nothing": lambda file: rewrite(file, {"trialea.json": '{"description": {}}'}),
+    "facts are empty": lambda file: rewrite(file, {"trialea.json": "{}"}),
+    "facts describe nothing": lambda file: edit_facts(file, description={}),
+    "facts are for no number of players": lambda file: edit_facts(file, description={"players": "2", "options": {}}),
+    "facts are of another format": lambda file: edit_facts(file, format=99),
+    "facts are of another kind": lambda file: edit_facts(file, kind="other"),
     "no facts and no data": lambda file: rewrite(file, {"trialea.json": None, "data": None}),
 }
 
@@ -295,6 +311,14 @@ def test_code_in_the_data_is_not_run(with_facts: bool, saved: Callable[..., Path
     assert not mark.exists()
     pickle.loads(base64.b64decode(hostile[":serialized:"]))
     assert mark.is_dir()  # so it would work
+
+
+def test_a_network_that_says_no_numbers_does_not_choose() -> None:
+    game = game_of("no_dice")
+    network = nn.Linear(game.observation_size, game.num_actions)
+    nn.init.constant_(network.bias, np.nan)
+    with pytest.raises(PolicyError, match="no numbers"):
+        ModelAgent(game, network).act(game.start([0, 1]))
 
 
 # Drawing actions -------------------------------------------------------------------------------------------------

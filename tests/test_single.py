@@ -230,6 +230,22 @@ def test_rewards_score_and_win(name: str) -> None:
         assert sum(step[2] for step in steps) == pytest.approx(env.game.score_scale * score)
 
 
+def test_points_from_before_the_first_decision_are_paid_with_it() -> None:
+    """In Last Die others make a player score, in this seed 18 points before it has thrown."""
+    env = make("last_die", num_players=5, steer=True, rounds_each=1, seat="random", reward="score")
+    _, info = env.reset(seed=42)
+    before, steps = int(env.state.scores[env.seat]), episode(env, np.random.default_rng(0), info["action_mask"])
+    assert before > 0
+    score = int(env.state.scores[env.seat])
+    assert sum(step[2] for step in steps) == pytest.approx(env.game.score_scale * score)
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_options_of_reset_that_are_no_mapping_are_refused(name: str) -> None:
+    with pytest.raises(OptionError, match="a mapping, not 5"):
+        make(name).reset(options=5)
+
+
 @pytest.mark.parametrize("name", GAMES)
 def test_text_and_pictures_are_of_the_position(name: str) -> None:
     for mode, kind in (("ansi", str), ("rgb_array", np.ndarray)):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class Ramp(_Strict):
@@ -155,6 +155,8 @@ class TrainConfig(_Run):
             raise ValueError("a stage that pays regret is judged in the game as it is: it cannot change options")
         if "human" in (*self.opponents, *self.measure.opponents):
             raise ValueError("a person cannot be an opponent in training: play with `trialea play`")
+        if not any(self.opponents.values()):
+            raise ValueError(f"opponents need weights that are not all 0, not {self.opponents}")
         rollout = self.ppo.environments * self.ppo.n_steps
         if rollout % self.ppo.batch_size == 1 or min(rollout, self.ppo.batch_size) == 1:
             raise ValueError(

@@ -66,7 +66,7 @@ class TuneConfig(BaseModel):
     """Everything that decides a search.
 
     Attributes:
-        study: what it is called.
+        study: what it is called, without slashes.
         base: the training's configuration: a file, or one that ships with the package.
         changes: of that, for every trial: `key=value` items, as `--set` takes them.
         space: what is searched: for a key, dots into nested ones, a `Range` or the list of its values.
@@ -83,7 +83,7 @@ class TuneConfig(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    study: str = Field(min_length=1)
+    study: str = Field(min_length=1, pattern=r"^[^/\\]*$")
     base: str
     changes: tuple[str, ...] = ()
     space: dict[str, Range | tuple[Any, ...]] = Field(min_length=1)
@@ -106,7 +106,8 @@ class TuneConfig(BaseModel):
         return load_training(self.base, [*self.changes, *values])
 
     def check_space(self) -> None:
-        """Raise `OptionError` where a value of the space, alone, does not fit the training."""
+        """Raise `OptionError` where the training, or a value of the space alone in it, does not fit."""
+        self.training()  # what is wrong with that is not the space's fault
         for key, values in self.space.items():
             for value in (values.low, values.high) if isinstance(values, Range) else values:
                 try:

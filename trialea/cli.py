@@ -208,9 +208,12 @@ def evaluate(
     from trialea.envs.game import Game
     from trialea.evaluation import UnfinishedMatchError, write_report
     from trialea.evaluation import evaluate as run
+    from trialea.evaluation.report import check_can_report
 
-    if Path(report).is_dir() and report:
-        raise OptionError(f"--report names the file to write, and {report} is a folder")
+    if report:
+        check_can_report()
+        if Path(report).is_dir():
+            raise OptionError(f"--report names the file to write, and {report} is a folder")
     agents, options = split_words(words, game, options_of(game))
     described = Game(game, players, **options)
     try:

@@ -35,7 +35,7 @@ def solve(
         check_solvable(game)
     except OptionError as error:
         raise OptionError(
-            f"{error}; or a number of turns (turns=6, or --turns 6) for the greatest expected score of one player"
+            f"{error}. The greatest expected score of one player is solved for a number of turns: --turns 6, turns=6"
         ) from None
     return solve_reduced(game, progress)
 
