@@ -147,7 +147,7 @@ def register_variant(id: str, game: str, **arguments: Any) -> None:
         UnknownNameError: no such game.
         OptionError: the id is not of that form, or stands for something else. To register the same again does nothing.
     """
-    if not isinstance(id, str) or not re.fullmatch(r"([\w-]+/)?[\w.-]+-v\d+", id):
+    if not re.fullmatch(r"([\w-]+/)?[\w.-]+-v\d+", str(id)):
         raise OptionError(f"an id is of the form my_project/Name-v0, not {id!r}")
     _register(id, id, entry_of(game), arguments)
 
