@@ -199,8 +199,9 @@ def learnt(model: MaskablePPO, frames: int) -> float:
 
 @pytest.mark.slow
 def test_learns_as_well_as_stock_over_seeds() -> None:
-    found = np.array([[learnt(model, 12_288) for model in models(seed=seed, batch_size=256)] for seed in range(6)])
-    untrained = learnt(models(n_epochs=1, learning_rate=1e-12)[0], 1024)
+    settings = {"batch_size": 256, "learning_rate": 1e-3}
+    found = np.array([[learnt(model, 49_152) for model in models(seed=seed, **settings)] for seed in range(6)])
+    untrained = learnt(models(n_epochs=1, learning_rate=1e-12)[0], 4096)
     difference = found[:, 0] - found[:, 1]
     error = difference.std(ddof=1) / np.sqrt(len(difference))
     gain = found.mean() - untrained
