@@ -105,7 +105,7 @@ class Pure:
 # --- Against exact rationals -----------------------------------------------------------------------------
 
 REDUCED = [
-    (2, 2, 1, "natural"),
+    pytest.param(2, 2, 1, "natural", marks=pytest.mark.slow),
     (3, 1, 1, "any"),
     pytest.param(2, 1, 2, "any", marks=pytest.mark.slow),
     pytest.param(2, 2, 2, "any", marks=pytest.mark.slow),

@@ -88,7 +88,7 @@ def test_the_command_prints_tables_for_a_person(agent: str) -> None:
     found = evaluate_exactly(game_of("no_dice", 2, target=2, throws=1), agent)
     for shown in ("who begins", "1 after", f"{found.value[0]:.5f}", f"{found.best_response[1]:.5f}", "milli-wins"):
         assert shown in done.stdout
-    assert f"Exploitability: {found.exploitability:.6g}" in done.stdout
+    assert f"Exploitability: {max(0.0, found.exploitability):.6g} (" in done.stdout
 
 
 @pytest.mark.parametrize("words", [("no_dice", "greedy", "random"), ("no_dice", "greedy", "--depth", "3")])

@@ -31,6 +31,7 @@ def test_the_script_needs_no_training_code_of_ours() -> None:
     assert not any(name in text for name in ("trialea.training", "stable_baselines3", "sb3_contrib", "import_module"))
 
 
+@pytest.mark.slow  # `.ci/run` runs the script with the wheel
 def test_the_script_trains_saves_and_measures(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
     printed = ppo(tmp_path, *TINY, "--save=policy.pt")

@@ -354,8 +354,6 @@ def test_what_is_no_run_is_not_resumed(tmp_path: Path) -> None:
     "changes",
     [
         {"opponents": {"nobody": 1.0}},
-        {"opponents": {"random": 0.0}},
-        {"opponents": {}},
         {"seat": 2},
         {"players": 6, "opponents": {"solver": 1.0}},
         {"players": 6, "opponents": {"random": 1.0}, "measure": {"opponents": ["solver"]}},
