@@ -164,7 +164,8 @@ def learning_curves(runs: Sequence[Sequence[Mapping[str, Any]]]) -> str:
     Returns:
         The SVG; empty text if nothing was measured.
     """
-    measured = sorted({key for run in runs for line in run for key in line if _curve(run, key)})
+    every_key = {key for run in runs for line in run for key in line}
+    measured = sorted(key for key in every_key if any(_curve(run, key) for run in runs))
     panels = [
         ("win rate against", [key for key in measured if "win_rate/" in key]),
         ("regret", [key for key in measured if key.endswith("regret")]),
