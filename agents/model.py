@@ -231,14 +231,14 @@ def model_file(path: Path) -> Path:
 
 
 @contextmanager
-def readable(file: Path) -> Iterator[None]:
-    """Turn whatever goes wrong with a model file in here into a `ModelFileError`, but for errors of ours."""
+def readable(path: Path, what: str = "model") -> Iterator[None]:
+    """Turn whatever goes wrong with what lies there into a `ModelFileError`, but for errors of ours."""
     try:
         yield
     except TrialeaError:
         raise
     except Exception as error:  # it cannot be opened, or what is in it does not fit together
-        raise ModelFileError(f"{file} is not a readable model: {type(error).__name__}: {error}") from error
+        raise ModelFileError(f"{path} is not a readable {what}: {type(error).__name__}: {error}") from error
 
 
 def kind_of(file: Path) -> str:

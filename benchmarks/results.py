@@ -16,6 +16,7 @@ from rich.console import Console
 
 from trialea.agents import solve, zoo
 from trialea.agents.model import written_whole
+from trialea.console import progress_bar
 from trialea.envs.errors import OptionError, TrialeaError
 from trialea.envs.game import Game
 from trialea.evaluation import evaluate
@@ -63,8 +64,9 @@ class Row:
                 "exploitability": exact.exploitability,
                 "regret_per_decision": exact.regret_per_decision,
             }
-        if self.against == "solver":
-            solve(game)  # large tables are made on request alone
+        if self.against == "solver":  # large tables are made on request alone
+            with progress_bar("solving", True) as progress:
+                solve(game, progress)
         found = evaluate(game, [self.agent, *[self.against] * (self.players - 1)], self.games, seed=0, worst=0)
         figures: dict[str, Any] = {"wins": found.win_rate[0], "interval": list(found.interval[0])}
         if found.adjusted is not None:

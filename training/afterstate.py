@@ -31,7 +31,7 @@ from trialea.agents.afterstate import (
     read_network,
     save_network,
 )
-from trialea.agents.model import MODEL, ModelFileError
+from trialea.agents.model import MODEL, readable
 from trialea.envs.agent import Agent
 from trialea.envs.game import Game
 from trialea.training.callbacks import (
@@ -194,12 +194,10 @@ class Learner:
     def restore(self, folder: Path) -> float:
         """Put the run back where `save` found it; returns the seconds it had taken. No code is read."""
         self.network.load_state_dict(read_network(folder / MODEL, self._game).state_dict())
-        try:
+        with readable(folder, "checkpoint"):
             self._optimizer.load_state_dict(torch.load(folder / OPTIMIZER, weights_only=True))
             with np.load(folder / STATE, allow_pickle=False) as stored:
                 self.games, self.frames, seconds = int(stored["games"]), int(stored["frames"]), stored["seconds"]
-        except Exception as error:
-            raise ModelFileError(f"the checkpoint {folder} cannot be read: {error}") from error
         return float(seconds)
 
 

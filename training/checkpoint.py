@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from sb3_contrib import MaskablePPO
 
-from trialea.agents.model import MODEL, ModelFileError, network_from, write_facts, written_whole
+from trialea.agents.model import MODEL, POLICY, load_weights, network_from, readable, write_facts, written_whole
 from trialea.evaluation.measure import versions
 from trialea.training.config import TrainConfig
 from trialea.training.league import League
@@ -25,6 +25,7 @@ from trialea.training.vec_env import GamesVecEnv
 
 STATE = "state.npz"
 PAST = "past.pt"
+OPTIMIZER = "policy.optimizer.pth"  # in the model file, as stable-baselines3 calls it
 
 
 def save_model(model: MaskablePPO, file: Path, description: Mapping[str, Any], activation: str) -> None:
@@ -103,15 +104,14 @@ def open_folder(run: Path, frames: int) -> None:
 
 def restore(folder: Path, model: MaskablePPO, env: GamesVecEnv, league: League, config: TrainConfig) -> float:
     """Put a run back where `save_checkpoint` found it; returns the seconds it had taken. No code is read."""
-    try:
+    with readable(folder, "checkpoint"):
         with zipfile.ZipFile(folder / MODEL) as archive:
-            model.policy.load_state_dict(_weights(archive.read("policy.pth")))
-            model.policy.optimizer.load_state_dict(_weights(archive.read("policy.optimizer.pth")))
+            model.policy.load_state_dict(load_weights(archive.read(POLICY)))
+            optimizer = torch.load(io.BytesIO(archive.read(OPTIMIZER)), weights_only=True)
+        model.policy.optimizer.load_state_dict(optimizer)
         with np.load(folder / STATE, allow_pickle=False) as stored:
             state = dict(stored)
         networks = torch.load(folder / PAST, weights_only=True)
-    except Exception as error:
-        raise ModelFileError(f"the checkpoint {folder} cannot be read: {error}") from error
     pool = [network_from(_as_policy_weights(weights), config.ppo.activation) for weights in networks]
     league.restore(pool, _beginning("league_", state))
     model.num_timesteps = int(state["frames"])
@@ -129,11 +129,6 @@ def restore(folder: Path, model: MaskablePPO, env: GamesVecEnv, league: League, 
 def _beginning(prefix: str, arrays: dict[str, Any]) -> dict[str, Any]:
     """The arrays whose names begin so, under the rest of their names."""
     return {name.removeprefix(prefix): value for name, value in arrays.items() if name.startswith(prefix)}
-
-
-def _weights(content: bytes) -> dict[str, Any]:
-    weights: dict[str, Any] = torch.load(io.BytesIO(content), weights_only=True, map_location="cpu")
-    return weights
 
 
 def _as_policy_weights(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:

@@ -80,7 +80,7 @@ class Measure(_Strict):
     opponents: tuple[str, ...] = ("solver",)
 
 
-class _Run(_Strict):
+class AnyRunConfig(_Strict):
     """What decides any training run.
 
     Attributes:
@@ -114,7 +114,7 @@ def _rising(counts: tuple[int, ...]) -> tuple[int, ...]:
     return counts
 
 
-class TrainConfig(_Run):
+class TrainConfig(AnyRunConfig):
     """Everything that decides a training run, beside what decides any.
 
     Attributes:
@@ -203,7 +203,7 @@ def _size(game: Game) -> tuple[int, int]:
     return game.observation_size, game.num_actions
 
 
-class AfterstateConfig(_Run):
+class AfterstateConfig(AnyRunConfig):
     """What decides the training of an afterstate agent, beside what decides any: see `trialea.training.afterstate`.
 
     Attributes:

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import NonNegativeInt, PositiveFloat, PositiveInt
 
-from trialea.training.config import Measure, Ppo, _Run
+from trialea.training.config import AnyRunConfig, Measure, Ppo
 
 
 class RllibPpo(Ppo):
@@ -17,7 +17,7 @@ class RllibPpo(Ppo):
     batch_size: PositiveInt = 512
 
 
-class RllibConfig(_Run):
+class RllibConfig(AnyRunConfig):
     """What decides a training with RLlib, beside what decides any: see `trialea.training.rllib.run`.
 
     Attributes:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from trialea.agents.model import MODEL, ModelAgent, ModelFileError, network_from, read_model, write_policy
+from trialea.agents.model import MODEL, ModelAgent, network_from, read_model, readable, write_policy
 from trialea.agents.seats import SeatsAgent, of_seat, write_seats
 from trialea.envs.agent import Agent
 from trialea.envs.errors import IllegalActionError, TrialeaError
@@ -143,15 +143,13 @@ class Learner:
 
     def restore(self, folder: Path) -> float:
         """Put the run back where `save` found it; returns the seconds it had taken. No code is read."""
-        try:
+        with readable(folder, "checkpoint"):
             _, weights = read_model(folder / MODEL)
             shared = self._config.policies == "shared"
             policies = [weights if shared else of_seat(weights, seat) for seat in range(len(self._modules))]
             self._restored = policies, torch.load(folder / OPTIMIZERS, weights_only=True)
             with np.load(folder / STATE, allow_pickle=False) as stored:
                 self.games, self.frames, seconds = int(stored["games"]), int(stored["frames"]), stored["seconds"]
-        except Exception as error:
-            raise ModelFileError(f"the checkpoint {folder} cannot be read: {error}") from error
         self._games_before, self._frames_before = self.games, self.frames
         return float(seconds)
 
