@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,6 +42,17 @@ def check_can_tell(agent: Agent) -> None:
         )
 
 
+@contextmanager
+def asking(name: str, game: Game, states: States) -> Iterator[None]:
+    """Tell an error of the agent of this name's own, as it is asked about (B,) `states`, where it happened."""
+    try:
+        yield
+    except Exception as error:
+        where = f"the first of {len(states)} positions:\n{game.text(states[0])}"
+        error.add_note(f"This happened when agent {name!r} was asked for actions, in {where}")
+        raise
+
+
 def ask(agent: Agent, game: Game, states: States) -> Choices:
     """What `agent` does in each of the (N,) `states` of `game`, none of them over.
 
@@ -52,8 +65,10 @@ def ask(agent: Agent, game: Game, states: States) -> Choices:
     count = len(states)
     none = np.empty((0, game.num_actions), np.float32)
     if is_deterministic(agent):
+        with asking(agent.name, game, states):
+            given = agent.act(states)
         try:
-            actions = game.as_actions(agent.act(states), count)
+            actions = game.as_actions(given, count)
         except IllegalActionError as error:
             raise IllegalActionError(f"agent {agent.name!r} gave no actions: {error}") from None
         place = game.loops.first_illegal(states, np.arange(count), actions, game.num_actions, game.tables)
@@ -61,8 +76,9 @@ def ask(agent: Agent, game: Game, states: States) -> Choices:
             raise _blame(agent, game, states[place], int(actions[place]))
         return Choices(actions, none, np.empty(0))
     assert isinstance(agent, HasProbabilities)
-    found = np.ascontiguousarray(agent.action_probabilities(states))
-    if found.dtype.kind in "iub":  # all on one action
+    with asking(agent.name, game, states):
+        found = np.ascontiguousarray(agent.action_probabilities(states))
+    if found.dtype.kind in "iub" or found.dtype == np.float16:  # all on one action; or halves, which are not compiled
         found = found.astype(np.float32)
     if found.shape != (count, game.num_actions) or found.dtype.kind != "f":
         raise OptionError(

@@ -65,7 +65,7 @@ class Row:
                 "regret_per_decision": exact.regret_per_decision,
             }
         if self.against == "solver":  # large tables are made on request alone
-            with progress_bar("solving", True) as progress:
+            with progress_bar("solving") as progress:
                 solve(game, progress)
         found = evaluate(game, [self.agent, *[self.against] * (self.players - 1)], self.games, seed=0, worst=0)
         figures: dict[str, Any] = {"wins": found.win_rate[0], "interval": list(found.interval[0])}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from trialea.agents.policy import asking
 from trialea.envs.agent import Agent
 from trialea.envs.errors import IllegalActionError
 from trialea.envs.game import Game, States
@@ -292,7 +293,9 @@ class _Table:
                 index = playing[to_move == number]
                 if not len(index):
                     continue
-                actions = self._ask(number, agent, index)
+                asked = take(states, index)
+                with asking(self.names[number], self.game, asked):
+                    actions = agent.act(asked)
                 before = take(states, index if keep else index[:0])
                 try:
                     self.game.step(states, actions, index, unused)
@@ -306,15 +309,6 @@ class _Table:
                     self.kept.append(_Kept(before, chosen, np.full(len(index), number), index))
             report(len(states) - len(playing))
         report(len(states))
-
-    def _ask(self, number: int, agent: Agent, index: NDArray[np.int64]) -> Any:
-        """What an agent gives for the games of `index`; an error of its own is told where it happened."""
-        try:
-            return agent.act(take(self.states, index))
-        except Exception as error:
-            where = f"the first of {len(index)} positions:\n{self.game.text(self.states[index[0]])}"
-            error.add_note(f"This happened when agent {self.names[number]!r} was asked for actions, in {where}")
-            raise
 
     def _without_illegal(
         self, number: int, index: NDArray[np.int64], given: Any, error: IllegalActionError

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 from tempfile import gettempdir
+from typing import Any
 
 import pytest
 
 from tests.command_line import Cli, parsed, process
 from tests.helpers import game_of
-from trialea import GAMES, __version__
+from trialea import GAMES, __version__, console
 from trialea.agents import zoo
 
 every_game = pytest.mark.parametrize("name", GAMES)
@@ -226,6 +228,28 @@ def test_solve_takes_the_games_options_in_either_spelling(cli: Cli) -> None:
     other = parsed(cli("solve", "--json", "no_dice", "--intermediates=natural", "--target", "5"))
     assert one == other
     assert one["options"]["intermediates"] == "natural"
+
+
+def test_progress_that_no_terminal_shows_is_told_in_lines(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRIALEA_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(console, "LINE_SECONDS", 0.0)
+    done = cli("solve", "no_dice", "--target", 6, "--json")
+    assert json.loads(done.out)["players"] == 2
+    assert re.search(r"^solving: \d+%, 0:00:\d\d left$", done.err, re.MULTILINE)
+    assert "solving: 100%, 0:00:00 left" in done.err
+
+
+def test_solving_that_is_stopped_says_what_is_kept(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setenv("TRIALEA_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr("trialea.agents.solve", stopped)
+    done = cli("solve", "no_dice", "--target", 6)
+    assert done.code == 130
+    assert f"is kept in {tmp_path}: the same command goes on from there" in done.err
 
 
 def test_solve_prints_the_same_for_a_person(cli: Cli) -> None:

@@ -103,6 +103,24 @@ def test_agents_that_cannot_be_valued_are_refused(wrong: str) -> None:
         known_policy(game_of("no_dice", 2, target=2), agent)
 
 
+@pytest.mark.parametrize("wrong", [{"deterministic": True}, {"action_probabilities": lambda states: 1 / 0}])
+def test_an_error_of_the_agents_own_is_told_with_its_name_and_the_position(wrong: dict[str, Any]) -> None:
+    agent = Scripted(lambda states: 1 / 0, **wrong)
+    with pytest.raises(ZeroDivisionError) as caught:
+        known_policy(game_of("no_dice", 2, target=2), agent)
+    [note] = caught.value.__notes__
+    assert "agent 'scripted' was asked for actions, in the first of" in note and "player_0" in note
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
+def test_probabilities_may_have_any_number_of_decimals(kind: type[np.floating[Any]]) -> None:
+    game = game_of("no_dice", 2, target=2)
+    whole = Scripted(first_legal, action_probabilities=lambda states: even(states))
+    agent = Scripted(first_legal, action_probabilities=lambda states: even(states).astype(kind))
+    values = [exact_value(game, [one, "solver"]) for one in (agent, whole)]
+    assert values[0] == pytest.approx(values[1], abs=1e-3)
+
+
 def test_a_person_cannot_be_valued() -> None:
     with pytest.raises(OptionError, match="'human' cannot be known"):
         evaluate_exactly(game_of("no_dice", 2, target=2), "human")

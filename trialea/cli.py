@@ -115,10 +115,17 @@ def solve(
     """Solve a game exactly and print its values. Options of the game and of its solver follow, such as --target 20."""
     from trialea.agents import solve as solve_game
     from trialea.agents import solver_settings
+    from trialea.agents.cache import cache_folder
 
     described, settings = make_game(game, players, context.args, solver_settings(entry_of(game).name))
-    with progress_bar("solving", not as_json) as progress:
-        solution = solve_game(described, progress, **settings)
+    try:
+        with progress_bar("solving") as progress:
+            solution = solve_game(described, progress, **settings)
+    except KeyboardInterrupt:
+        tell(
+            f"stopped; what is finished of the tables is kept in {cache_folder()}: the same command goes on from there"
+        )
+        raise
     summary = solution.summary(_numbers(state)) if state else solution.summary()
     if as_json:
         print_json(summary)
@@ -217,7 +224,7 @@ def evaluate(
     agents, options = split_words(words, game, options_of(game))
     described = Game(game, players, **options)
     try:
-        with progress_bar("playing", not as_json) as progress:
+        with progress_bar("playing") as progress:
             result = run(described, agents, num_games, seed, duplicate, regret, worst, progress=progress, luck=luck)
     except UnfinishedMatchError as error:  # an illegal action loses no finished game
         if error.evaluation is not None:

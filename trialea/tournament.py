@@ -34,7 +34,7 @@ def tournament(
         raise OptionError(f"name a configuration; ours are: {', '.join(shipped_configs())}")
     folder = Path(resume or out_folder or _free_folder(Path(config).stem))
     try:
-        with progress_bar("playing", not as_json) as progress:
+        with progress_bar("playing") as progress:
             if resume:
                 found = resume_tournament(folder, progress=progress, changes=change or ())
             else:
