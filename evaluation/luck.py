@@ -114,10 +114,12 @@ def position_values(game: Game, values: ValueFunction, states: States) -> NDArra
     ):
         if len(index):
             given = np.asarray(method(take(states, index)))
-            if given.shape != (len(index), game.num_players) or not np.isfinite(given).all():
+            wanted = len(index), game.num_players
+            if given.shape != wanted or not np.isfinite(given).all():
+                what = "numbers that are not finite" if given.shape == wanted else f"an array of shape {given.shape}"
                 raise OptionError(
                     f"a value function's {method.__name__} must give a finite share of the win for every state and"
-                    f" seat, here an array of shape {(len(index), game.num_players)}"
+                    f" seat, here an array of shape {wanted}; it gave {what}"
                 )
             found[index] = given
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import floor, sqrt
+from math import floor, inf, isfinite, sqrt
 from statistics import NormalDist
 
 import numpy as np
@@ -81,8 +81,10 @@ def units_needed(difference: float, sd: float, confidence: float = 0.95, power: 
     check_confidence(confidence)
     if not 0.5 < power < 1.0:
         raise OptionError(f"power must lie between 0.5 and 1, not {power!r}")
-    if not sd >= 0.0:
-        raise OptionError(f"sd must be at least 0, not {sd!r}")
+    if not isfinite(difference):
+        raise OptionError(f"difference must be a number, not {difference!r}")
+    if not 0.0 <= sd < inf:
+        raise OptionError(f"sd must be a number of at least 0, not {sd!r}")
     if difference == 0.0:
         return None
     normal = NormalDist().inv_cdf(0.5 + confidence / 2) + NormalDist().inv_cdf(power)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import pickle
 import warnings
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
@@ -17,7 +18,7 @@ import yaml
 from trialea.agents.cache import digest_of
 from trialea.envs.agent import AgentLike, make_agent
 from trialea.envs.dice import FOR_AGENT, derive_many
-from trialea.envs.errors import OptionError, TrialeaError, missing_extra
+from trialea.envs.errors import OptionError, TrialeaError, UnknownNameError, missing_extra
 from trialea.envs.registry import entry_of
 from trialea.evaluation.blocks import Arrays, BlockFolder, Job, Outcome, luck_of, match_of, play, regret_of
 from trialea.evaluation.config import TournamentConfig, load_config
@@ -164,7 +165,13 @@ def _prepare(config: TournamentConfig, objects: Mapping[str, AgentLike]) -> tupl
     origins: dict[str, str] = {}
     for label, name in config.agents.items():
         agent, origins[label] = _origin(config.game, objects.get(label, name))
-        make_agent(agent, game)  # what is wrong with it shows here, before anything is played
+        # What is wrong with it shows here, before anything is played.
+        try:
+            make_agent(agent, game)
+        except UnknownNameError as error:
+            raise UnknownNameError(f"{error}; or, in Python, an object given as agents={{{label!r}: …}}") from None
+        if origins[label].startswith(_OBJECT) and config.workers != 1:
+            _check_copies(label, agent)
         agents.append(agent)
     solution: Any = None
     worst, unit, note = (config.worst, "", "") if config.regret else (None, "", "it was not asked for")
@@ -208,6 +215,17 @@ def _origin(game: str, agent: AgentLike) -> tuple[AgentLike, str]:
 
     file = model_file(Path(agent)).resolve()  # not the run folder, in which a newer checkpoint may appear
     return str(file), f"a model with SHA-256 {hashlib.sha256(file.read_bytes()).hexdigest()}"
+
+
+def _check_copies(label: str, agent: AgentLike) -> None:
+    """Refuse an agent that cannot be copied to the processes that play."""
+    try:
+        pickle.dumps(_joblib().wrap_non_picklable_objects(agent))
+    except Exception as error:  # whatever its parts raise
+        raise OptionError(
+            f"agent {label!r} cannot be copied to the processes that play: {type(error).__name__}: {error}; leave out"
+            " what cannot be copied when it is pickled (__getstate__), or play in one process: workers=1"
+        ) from error
 
 
 def _check_same(run: Path, now: dict[str, Any]) -> None:
@@ -267,10 +285,7 @@ def _outcomes(config: TournamentConfig, job: Job, waiting: deque[int]) -> Genera
 
     A block is taken from those waiting when it is handed to a process: by emptying them the caller puts an end to it.
     """
-    try:
-        import joblib
-    except ImportError:
-        raise missing_extra("joblib", "tournament", "a tournament") from None
+    joblib = _joblib()
     if config.backend == "ray":
         yield from _outcomes_on_ray(config.workers, job, waiting)
         return
@@ -278,6 +293,14 @@ def _outcomes(config: TournamentConfig, job: Job, waiting: deque[int]) -> Genera
         n_jobs=config.workers or -1, backend=config.backend, batch_size=1, return_as="generator_unordered"
     )
     yield from parallel(joblib.delayed(play)(job, block) for block in _taken(waiting, len(waiting)))
+
+
+def _joblib() -> Any:
+    try:
+        import joblib
+    except ImportError:
+        raise missing_extra("joblib", "tournament", "a tournament") from None
+    return joblib
 
 
 def _outcomes_on_ray(workers: int | None, job: Job, waiting: deque[int]) -> Generator[Outcome, None, None]:
@@ -290,8 +313,7 @@ def _outcomes_on_ray(workers: int | None, job: Job, waiting: deque[int]) -> Gene
         from ray.util.joblib import register_ray
     except ImportError:
         raise missing_extra("ray", "cluster", "the backend ray") from None
-    import joblib
-
+    joblib = _joblib()
     register_ray()
     if not ray.is_initialized():
         ray.init()

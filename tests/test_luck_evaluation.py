@@ -96,7 +96,7 @@ def test_a_value_function_of_the_callers_own() -> None:
     assert found.adjusted.games_saved in ((None, None), pytest.approx((1, 1)))
 
 
-def test_what_is_wrong_with_a_value_function_is_said() -> None:
+def test_what_is_wrong_with_a_value_function_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     class Flat:
         def state_values(self, states: States) -> Any:
             return np.full((len(states), 2), 0.5)
@@ -104,8 +104,14 @@ def test_what_is_wrong_with_a_value_function_is_said() -> None:
         def chance_values(self, states: States) -> Any:
             return np.full(len(states), 0.5)
 
-    with pytest.raises(OptionError, match=r"chance_values must give a finite share .* shape \(1, 2\)"):
+    with pytest.raises(
+        OptionError, match=r"chance_values must give a finite share .* shape \(1, 2\); it gave .* \(1,\)$"
+    ):
         evaluate(SMALL, ["greedy", "random"], games=40, luck=Flat())
+    with monkeypatch.context() as patch:
+        patch.setattr(Flat, "chance_values", lambda _, states: np.full((len(states), 2), np.nan))
+        with pytest.raises(OptionError, match="it gave numbers that are not finite"):
+            evaluate(SMALL, ["greedy", "random"], games=40, luck=Flat())
     with pytest.raises(OptionError, match="luck must be True, False or a value function"):
         evaluate(SMALL, ["greedy", "random"], games=40, luck="solution")  # type: ignore[arg-type]
 

@@ -40,8 +40,20 @@ def test_what_has_no_spread_takes_two_units_and_what_has_no_difference_no_number
     assert games_needed(0.0, 1.0) is None
 
 
+NAN = float("nan")
+
+
 @pytest.mark.parametrize(
-    "wrong", [{"power": 0.5}, {"power": 1.0}, {"confidence": 95.0}, {"sd": -1.0}, {"sd": float("nan")}]
+    "wrong",
+    [
+        {"power": 0.5},
+        {"power": 1.0},
+        {"confidence": 95.0},
+        {"sd": -1.0},
+        {"sd": NAN},
+        {"sd": float("inf")},
+        {"difference": NAN},
+    ],
 )
 def test_figures_out_of_range_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(OptionError, match=next(iter(wrong))):

@@ -183,6 +183,14 @@ def test_processes_need_joblib_and_a_folder(monkeypatch: pytest.MonkeyPatch) -> 
         small(parallel="loky")
 
 
+def test_a_way_of_dividing_work_that_is_not_known_is_refused_with_those_that_are(folder: Path) -> None:
+    pytest.importorskip("joblib")
+    with pytest.raises(
+        OptionError, match="parallel is 'threads', or .* joblib backend.* foo, expected one of .*'loky'"
+    ):
+        small(parallel="foo")
+
+
 def test_a_process_that_does_not_see_the_tables_says_so(tmp_path: Path) -> None:
     game = game_of("no_dice", PLAYERS, **SMALL)
     with pytest.raises(OptionError, match="must see the same folder"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import zipfile
 from dataclasses import replace
 from pathlib import Path
@@ -212,9 +213,20 @@ def test_an_object_plays_under_a_name_of_the_configuration(workers: int, tmp_pat
     assert found.evaluation.agents == ("greedy", "mine")
     assert found.ratings.rank == (1, 2)
     assert read_tournament(tmp_path / "run") == found
-    with pytest.raises(UnknownNameError, match="mine"):
+    with pytest.raises(
+        UnknownNameError, match=r"no agent 'mine' .*, in Python, an object given as agents=\{'mine': …\}"
+    ):
         resume_tournament(tmp_path / "run")
     assert resume_tournament(tmp_path / "run", agents={"mine": noisy()}) == found
+
+
+def test_an_object_that_cannot_be_copied_plays_in_one_process_alone(tmp_path: Path) -> None:
+    agent = noisy()
+    agent.lock = threading.Lock()
+    with pytest.raises(OptionError, match="agent 'mine' cannot be copied .*lock' object; .* workers=1"):
+        run_tournament(config(agents=["greedy", "mine"], workers=2), tmp_path / "run", agents={"mine": agent})
+    assert not (tmp_path / "run").exists()
+    assert run_tournament(config(agents=["greedy", "mine"], workers=1), tmp_path / "run", agents={"mine": agent})
 
 
 def test_an_object_under_a_name_that_is_not_there(tmp_path: Path) -> None:

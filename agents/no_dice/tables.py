@@ -228,10 +228,11 @@ def _processes(filling: Filling, backend: str, parts: Path | None) -> Iterator[D
     except ImportError as error:
         raise missing_extra(error.name or backend, "cluster", f"parallel={backend!r}") from error
     settings = {"ray_remote_args": _RAY} if backend == "ray" else {}
-    with (
-        joblib.parallel_config(backend, n_jobs=-1, **settings),
-        joblib.Parallel(batch_size=1) as pool,
-    ):
+    try:
+        processes = joblib.parallel_config(backend, n_jobs=-1, **settings)
+    except ValueError as error:  # it lists those that it knows
+        raise OptionError(f"parallel is {THREADS!r}, or the name of a joblib backend. {error}") from error
+    with processes, joblib.Parallel(batch_size=1) as pool:
 
         def divide(total: int, codes: NDArray[np.int64]) -> Rows:
             work, bounds = joblib.delayed(_work_elsewhere), _bounds(len(codes), joblib.effective_n_jobs())
