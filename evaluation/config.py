@@ -65,8 +65,11 @@ class TournamentConfig(BaseModel):
     @classmethod
     def _named(cls, agents: Any) -> Any:
         """A list of agents as a mapping in which each is called by its own last name, made distinct by a number."""
-        if not isinstance(agents, (list, tuple)) or not all(isinstance(agent, str) for agent in agents):
+        if not isinstance(agents, (list, tuple)):
             return agents
+        for agent in agents:
+            if not isinstance(agent, str):
+                raise ValueError(f"a list of agents holds names and paths, not {agent!r}")
         names = [Path(agent).name.removesuffix(".zip") or agent for agent in agents]
         return dict(zip(distinct_names(names), agents, strict=True))
 

@@ -78,7 +78,7 @@ def test_agents_of_a_list_are_called_by_the_end_of_their_path() -> None:
         ({"agents": ["random"]}, "at least 2 agents, not 1"),
         ({"agents": ["random", "human"]}, "a person cannot take part"),
         ({"agents": "random"}, "agents"),
-        ({"agents": ["random", 3]}, "agents"),
+        ({"agents": ["random", 3]}, "agents: a list of agents holds names and paths, not 3"),
         ({"anchor": "solver"}, "anchor must be one of the agents"),
         ({"tables": 3}, "tables: there is one table only"),
         ({"tables": "some"}, "tables"),
