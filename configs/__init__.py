@@ -48,9 +48,23 @@ def check(kind: type[M], content: dict[str, Any], path: str | Path) -> M:
     except ValidationError as error:
         problems: dict[str, list[str]] = {}  # what may be of one type or another has a problem with each
         for item in error.errors():
-            problems.setdefault(_place(item, content), []).append(item["msg"].removeprefix("Value error, "))
+            if not _follows(item, error.errors()):
+                problems.setdefault(_place(item, content), []).append(_message(item))
         told = "; ".join(f"{place}: {', or '.join(messages)}" for place, messages in problems.items())
         raise OptionError(f"{path}: {told}") from error
+
+
+def _follows(error: ErrorDetails, errors: list[ErrorDetails]) -> bool:
+    """Whether a list is too short only because something that is in it is wrong, and has an error of its own."""
+    place = error["loc"]
+    return error["type"] == "too_short" and any(
+        len(other["loc"]) > len(place) and other["loc"][: len(place)] == place for other in errors
+    )
+
+
+def _message(error: ErrorDetails) -> str:
+    """What is wrong, in the words of YAML, which has lists only."""
+    return error["msg"].removeprefix("Value error, ").replace("a valid tuple", "a list")
 
 
 def _place(error: ErrorDetails, content: Any) -> str:
