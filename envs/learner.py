@@ -131,10 +131,10 @@ class LearnerGames:
             NotResetError: a game has ended for its learner; no game has moved.
         """
         picked = self._every if index is None else index
-        if (self.states.mover[picked] != self.seats[picked])[self.states.over[picked] == 0].any():
-            raise NotResetError("a game broke off in another player's turn: call reset() before the next step()")
         if (self.states.finished[picked, self.seats[picked]] != 0).any():
             raise NotResetError("the game has ended for the learner: call reset() before the next step()")
+        if (self.states.mover[picked] != self.seats[picked])[self.states.over[picked] == 0].any():
+            raise NotResetError("a game broke off in another player's turn: call reset() before the next step()")
         self.game.step(self.states, actions, picked, self.returns, self.reward)
         self._play_others()
         rewards = np.zeros(len(self.states))

@@ -25,7 +25,7 @@ from tests.helpers import (
     opponents_of,
     pick,
 )
-from trialea import GAMES, OptionError, UnknownNameError
+from trialea import GAMES, NotResetError, OptionError, UnknownNameError
 from trialea.envs.game import Game, States
 from trialea.envs.single import SingleAgentEnv
 
@@ -238,6 +238,16 @@ def test_points_from_before_the_first_decision_are_paid_with_it() -> None:
     assert before > 0
     score = int(env.state.scores[env.seat])
     assert sum(step[2] for step in steps) == pytest.approx(env.game.score_scale * score)
+
+
+@pytest.mark.parametrize("name", GAMES)
+@pytest.mark.parametrize("seed", range(4))  # the learner ends before the others, or with them
+def test_a_step_after_the_end_says_that_it_is_the_end(name: str, seed: int) -> None:
+    env = make(name, num_players=max(players for game, players in TABLES if game == name), seat="rotate", **SHORT[name])
+    _, info = env.reset(seed=seed)
+    episode(env, np.random.default_rng(seed), info["action_mask"])
+    with pytest.raises(NotResetError, match="the game has ended for the learner: call reset"):
+        env.step(0)
 
 
 @pytest.mark.parametrize("name", GAMES)

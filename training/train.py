@@ -131,7 +131,8 @@ def _judges(config: TrainConfig) -> list[ValuesActions]:
             judge = make_agent(config.judge, game)
             if not isinstance(judge, ValuesActions):
                 raise OptionError(
-                    f"{config.judge!r} cannot judge: it does not say what actions are worth (action_values)"
+                    f"{config.judge!r} cannot judge: it does not say what share of the win actions are worth"
+                    " (action_values)"
                 )
             judges.append(judge)
     return judges
