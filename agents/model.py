@@ -238,7 +238,8 @@ def readable(path: Path, what: str = "model") -> Iterator[None]:
     except TrialeaError:
         raise
     except Exception as error:  # it cannot be opened, or what is in it does not fit together
-        raise ModelFileError(f"{path} is not a readable {what}: {type(error).__name__}: {error}") from error
+        reason = " ".join(str(error).split())  # torch's has several lines
+        raise ModelFileError(f"{path} is not a readable {what}: {type(error).__name__}: {reason}") from error
 
 
 def kind_of(file: Path) -> str:
@@ -255,6 +256,8 @@ def read_facts(archive: zipfile.ZipFile) -> dict[str, Any]:
     if not isinstance(described, dict) or facts.get("format") != FORMAT or facts.get("kind") not in KINDS:
         raise ValueError(f"its {FACTS} is none that this version writes")
     found: dict[str, Any] = facts
+    if facts["kind"] != "afterstate" and facts.get("activation") not in ACTIVATIONS:
+        raise ValueError(f"its {FACTS} names no activation that is known: {', '.join(ACTIVATIONS)}")
     players = described.get("players")
     numbers = players if isinstance(players, list) and players else [players]
     if not all(type(number) is int for number in numbers) or not isinstance(described.get("options"), dict):

@@ -237,6 +237,8 @@ DAMAGES: dict[str, Callable[[Path], Any]] = {
     "facts describe nothing": lambda file: edit_facts(file, description={}),
     "facts are for no number of players": lambda file: edit_facts(file, description={"players": "2", "options": {}}),
     "facts are of another format": lambda file: edit_facts(file, format=99),
+    "facts name no activation": lambda file: edit_facts(file, activation=None),
+    "facts name an activation that is not known": lambda file: edit_facts(file, activation="sigmoid"),
     "facts are of another kind": lambda file: edit_facts(file, kind="other"),
     "no facts and no data": lambda file: rewrite(file, {"trialea.json": None, "data": None}),
 }

@@ -211,6 +211,10 @@ def test_the_solver_plays_the_solution_and_evaluation_shows_its_regret() -> None
     agent: Any = named_agent("solver", game)
     assert agent.deterministic
     assert isinstance(agent.solution, ReducedSolution)
+    states = positions(game, 50)
+    values = agent.action_values(states)
+    assert np.array_equal(np.isnan(values), game.masks(states) == 0)
+    assert np.take_along_axis(values, agent.act(states)[:, None], 1).ravel() == pytest.approx(np.nanmax(values, axis=1))
     found = evaluate(game, ["solver", "greedy"], 40, seed=1)
     assert found.regret[0].per_decision == 0
     assert found.regret[1].per_decision > 0

@@ -58,10 +58,11 @@ class SolverAgent:
         try:
             check_solvable(game)
         except OptionError:
-            self._act = ReferenceAgent(game).act
+            reference = ReferenceAgent(game)
+            self._act, self._values = reference.act, reference.action_values
         else:
             self.solution = shared_solution(game)
-            self._act = self.solution.best_actions
+            self._act, self._values = self.solution.best_actions, self.solution.action_values
 
     def __reduce__(self) -> tuple[Any, ...]:
         return SolverAgent, (self.game,)
@@ -69,3 +70,11 @@ class SolverAgent:
     def act(self, states: States) -> NDArray[np.int64]:
         """A legal action (B,) for each of the (B,) states."""
         return self._act(states)
+
+    def action_values(self, states: States) -> NDArray[np.float64]:
+        """The mover's share of the win after each action, (B, A), exact or as estimated; NaN where illegal.
+
+        Raises:
+            OptionError: the options let points be set aside, which is not valued.
+        """
+        return self._values(states)
