@@ -126,10 +126,10 @@ def test_max_cycles_truncates_whoever_is_left_with_something_to_look_at(name: st
     turns = turns_of(name, players, max_cycles=1)
     rng = np.random.default_rng(2)
     cut_short = 0
-    for _ in range(10):
+    for seed in range(10):
         seen: set[str] = set()
         ended: set[str] = set()
-        for action, moved in play(turns, None, rng):
+        for action, moved in play(turns, seed, rng):
             seen |= set(action)
             ended |= {agent for agent in moved.terminateds if agent != ALL}
             assert set(moved.truncateds) == {ALL}
