@@ -164,7 +164,7 @@ def checked_network(
     if facts.get("description") is not None:
         check_description(file, facts["description"], game)
         seats = seats_of(facts["description"]["players"])
-    network = network_from(weights, facts.get("activation", "tanh"))
+    network = network_from(weights, facts["activation"])
     shape, size = _shape(network), View(game, seats).size
     if shape != (size, game.num_actions):
         raise ModelFileError(

@@ -47,8 +47,9 @@ def check(kind: type[M], content: dict[str, Any], path: str | Path) -> M:
         return kind.model_validate(content)
     except ValidationError as error:
         problems: dict[str, list[str]] = {}  # what may be of one type or another has a problem with each
-        for item in error.errors():
-            if not _follows(item, error.errors()):
+        errors = error.errors()
+        for item in errors:
+            if not _follows(item, errors):
                 problems.setdefault(_place(item, content), []).append(_message(item))
         told = "; ".join(f"{place}: {', or '.join(messages)}" for place, messages in problems.items())
         raise OptionError(f"{path}: {told}") from error

@@ -219,8 +219,9 @@ def _origin(game: str, agent: AgentLike) -> tuple[AgentLike, str]:
 
 def _check_copies(label: str, agent: AgentLike) -> None:
     """Refuse an agent that cannot be copied to the processes that play."""
+    joblib = _joblib()
     try:
-        pickle.dumps(_joblib().wrap_non_picklable_objects(agent))
+        pickle.dumps(joblib.wrap_non_picklable_objects(agent))
     except Exception as error:  # whatever its parts raise
         raise OptionError(
             f"agent {label!r} cannot be copied to the processes that play: {type(error).__name__}: {error}; leave out"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import threading
 import zipfile
 from dataclasses import replace
@@ -227,6 +228,12 @@ def test_an_object_that_cannot_be_copied_plays_in_one_process_alone(tmp_path: Pa
         run_tournament(config(agents=["greedy", "mine"], workers=2), tmp_path / "run", agents={"mine": agent})
     assert not (tmp_path / "run").exists()
     assert run_tournament(config(agents=["greedy", "mine"], workers=1), tmp_path / "run", agents={"mine": agent})
+
+
+def test_without_joblib_the_extra_is_named_for_an_object_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "joblib", None)
+    with pytest.raises(MissingExtraError, match="tournament"):
+        run_tournament(config(agents=["greedy", "mine"]), tmp_path / "run", agents={"mine": noisy()})
 
 
 def test_an_object_under_a_name_that_is_not_there(tmp_path: Path) -> None:

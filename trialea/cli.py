@@ -122,9 +122,8 @@ def solve(
         with progress_bar("solving") as progress:
             solution = solve_game(described, progress, **settings)
     except KeyboardInterrupt:
-        tell(
-            f"stopped; what is finished of the tables is kept in {cache_folder()}: the same command goes on from there"
-        )
+        if kept := cache_folder():
+            tell(f"stopped; what is finished of the tables is kept in {kept}: the same command goes on from there")
         raise
     summary = solution.summary(_numbers(state)) if state else solution.summary()
     if as_json:
