@@ -116,6 +116,12 @@ def named(place: str) -> Any:
     return getattr(import_module(module), name)
 
 
+def check_own_solver(own: str, name: str) -> None:
+    """Raise `OptionError` where the solver of the game `own` is given a game with another `name`."""
+    if name != own:
+        raise OptionError(f"this solves {own}, not {name}: trialea.agents.solve(game) takes every game that is solved")
+
+
 def entry_of(name: str) -> Entry:
     """The entry of the game called `name`.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import fields
+from importlib import import_module
 from typing import Any
 
 import gymnasium as gym
@@ -167,6 +168,14 @@ def test_a_solver_takes_its_settings_and_no_other(name: str) -> None:
     assert not set(settings) & {field.name for field in fields(game_of(name).options)}  # one command line takes both
     with pytest.raises(OptionError, match="no setting colour"):
         solve(game_of(name), colour="red")
+
+
+@every_game
+def test_the_solver_of_one_game_refuses_the_others(name: str) -> None:
+    own = import_module(GAMES[name].solver)
+    for other in set(GAMES) - {name}:
+        with pytest.raises(OptionError, match=f"solves {name}, not {other}"):
+            own.solve(game_of(other))
 
 
 def test_the_solver_of_poker_figures_is_told_the_turns() -> None:

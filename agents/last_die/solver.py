@@ -38,6 +38,7 @@ from trialea.agents.last_die.winning import winning
 from trialea.envs.errors import OptionError
 from trialea.envs.game import Game, States
 from trialea.envs.last_die.rules import NUM_DICE
+from trialea.envs.registry import check_own_solver
 
 SHOWN = 1e-6  # the summary leaves out the end of a law that is less likely
 _MOST_ROUNDS_EACH = 4  # for which the summary evaluates the joint law of the scores
@@ -232,7 +233,11 @@ def solve(game: Game, progress: Callable[[float], None] | None = None) -> Soluti
     Args:
         game: Last Die, with any options.
         progress: called with the share of the work done, from 0 to 1.
+
+    Raises:
+        OptionError: it is another game.
     """
+    check_own_solver("last_die", game.name)
     options = game.options
     began = time.perf_counter()
     if not options.steer:

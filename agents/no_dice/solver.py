@@ -30,6 +30,7 @@ from trialea.agents.no_dice.turn import NUM_SCORES, least_expected_score, make_t
 from trialea.envs.errors import OptionError
 from trialea.envs.game import Game, States
 from trialea.envs.no_dice.rules import NUM_ACTIONS
+from trialea.envs.registry import check_own_solver
 
 MAX_PLAYERS = 5
 MAX_TARGET = 100
@@ -338,6 +339,7 @@ def solve(game: Game, progress: Progress | None = None, parallel: str = THREADS)
     Raises:
         OptionError: the game is too large, or its table takes minutes to make and is not there yet.
     """
+    check_own_solver("no_dice", game.name)
     n, target = game.num_players, game.options.target
     if n > MAX_PLAYERS:
         raise OptionError(f"No Dice is solved for 2 to {MAX_PLAYERS} players, not {n}")

@@ -13,6 +13,7 @@ from trialea.agents.poker_figures.reference import ReferenceAgent
 from trialea.agents.poker_figures.solo import SoloSolution, solve_solo
 from trialea.envs.errors import OptionError
 from trialea.envs.game import Game, States
+from trialea.envs.registry import check_own_solver
 
 
 def solve(
@@ -29,6 +30,7 @@ def solve(
     Raises:
         OptionError: the game is too large, or of a kind that is not solved.
     """
+    check_own_solver("poker_figures", game.name)
     if turns is not None:
         return solve_solo(game, turns, progress)
     try:
