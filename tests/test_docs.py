@@ -55,15 +55,17 @@ def indexed(rows: list[list[str]]) -> dict[int, str]:
     return names
 
 
-def named_actions(game: Game, seeds: range) -> Iterator[tuple[int, str]]:
-    """The legal actions met in random games, with their names."""
+def named_actions(game: Game, decisions: int) -> Iterator[tuple[int, str]]:
+    """The actions that are legal in so many decisions of random games, with their names."""
     agent = trialea.make_agent("random", game)
-    for seed in seeds:
-        states = game.start([seed])
-        while not states[0].over:
-            for action in np.flatnonzero(game.masks(states)[0]).tolist():
-                yield action, game.action_name(states[0], action)
-            game.step(states, agent.act(states))
+    states = game.start(range(8))
+    for _ in range(decisions // len(states)):
+        for state, mask in zip(states, game.masks(states), strict=True):
+            for action in np.flatnonzero(mask).tolist():
+                yield action, game.action_name(state, action)
+        game.step(states, agent.act(states))
+        over = np.flatnonzero(states.over)
+        game.restart(states, over, states.seed[over] + np.uint64(len(states)), np.zeros(len(over), np.int64))
 
 
 @pytest.mark.parametrize("name", GAMES)
@@ -86,7 +88,7 @@ def assert_names_are_documented(game: Game, rows: list[list[str]]) -> None:
     documented = indexed(rows)
     assert len(documented) == game.num_actions
     met = set()
-    for action, called in named_actions(game, range(60)):
+    for action, called in set(named_actions(game, 4000)):
         met.add(documented[action])
         matching = {pattern for pattern in set(documented.values()) if fnmatchcase(called, pattern)}
         assert matching == {documented[action]}, f"action {action} is called {called!r}"
