@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from traceback import format_exception
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trialea.agents.policy import asking
 from trialea.envs.agent import Agent
 from trialea.envs.errors import IllegalActionError
 from trialea.envs.game import Game, States
@@ -128,23 +128,26 @@ def join(matches: Sequence[Match]) -> Match:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """The first illegal action among some games.
+    """What first kept some games from being finished.
 
     Attributes:
-        offence: who chose what, and why it is illegal.
-        position: where, as text.
-        games: how many games could not be finished for such actions.
+        offence: who chose what, and why it is illegal; or who raised what error.
+        position: where, as text; of an error the first of the positions that the agent was asked about.
+        games: how many games could not be finished for illegal actions and errors.
+        trace: the traceback of an error of the agent's own; empty for an illegal action.
     """
 
     offence: str
     position: str
     games: int
+    trace: str = ""
 
 
 class UnfinishedMatchError(IllegalActionError):
-    """An agent chose an illegal action, so that a match came to an early end. Names agent, action and position.
+    """An agent chose an illegal action or raised an error, so that a match came to an early end.
 
-    No finished game is lost; those that were under way beside the one in question were played to their end.
+    Names agent, action or error, and position; an error's own traceback is a note to it. No finished game is lost;
+    those that were under way beside the one in question were played to their end.
 
     Attributes:
         match: the games that were finished.
@@ -154,6 +157,8 @@ class UnfinishedMatchError(IllegalActionError):
     def __init__(self, fault: Fault, match: Match, evaluation: Evaluation | None = None, advice: str = "") -> None:
         kept = f"{len(match.numbers)} of {match.schedule.games} games are finished"
         super().__init__(f"{fault.offence}; {kept}; the position:\n{fault.position}{advice and chr(10)}{advice}")
+        if fault.trace:
+            self.add_note(f"The agent's error:\n{fault.trace}")
         self.match = match
         self.evaluation = evaluation
 
@@ -182,7 +187,8 @@ def play_match(
         names: what to call the agents in errors; by default their own names.
 
     Raises:
-        UnfinishedMatchError: an agent chose an action that is not legal; holds the games that were finished.
+        UnfinishedMatchError: an agent chose an action that is not legal, or raised an error; holds the games that were
+            finished.
         OptionError: a number out of range.
     """
     names = distinct_names([agent.name for agent in agents]) if names is None else names
@@ -227,7 +233,8 @@ def play_block(
 ) -> tuple[Match, Decisions, Fault | None]:
     """Play some games of a schedule, all at once.
 
-    A game in which an agent chooses an illegal action is given up; the others go on to their end.
+    A game in which an agent chooses an illegal action is given up, and so are all those about which it was asked when it
+    raised an error; the others go on to their end.
 
     Args:
         game, agents, names: what is played, and by whom (k).
@@ -237,7 +244,7 @@ def play_block(
         keep: whether to keep the decisions.
 
     Returns:
-        The finished games, their decisions (none unless kept), and what was illegal, if anything was.
+        The finished games, their decisions (none unless kept), and what went wrong, if anything did.
     """
     table = _Table(game, agents, names, schedule, numbers)
     table.play(report or (lambda over: None), keep)
@@ -274,7 +281,7 @@ class _Table:
     states: States = field(init=False)
     plays: NDArray[np.uint64] = field(init=False)
     given_up: NDArray[np.bool_] = field(init=False)
-    first_fault: tuple[str, str] | None = None
+    first_fault: tuple[str, str, str] | None = None
     kept: list[_Kept] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -293,48 +300,57 @@ class _Table:
                 index = playing[to_move == number]
                 if not len(index):
                     continue
-                asked = take(states, index)
-                with asking(self.names[number], self.game, asked):
-                    actions = agent.act(asked)
+                actions = self._actions(number, index)
+                if actions is None:
+                    continue
                 before = take(states, index if keep else index[:0])
                 try:
                     self.game.step(states, actions, index, unused)
-                except IllegalActionError as error:  # no game has moved
-                    index, actions = self._without_illegal(number, index, actions, error)
+                except IllegalActionError:  # no game has moved
+                    index, actions = self._without_illegal(number, index, actions)
                     before = take(states, index if keep else index[:0])
                     self.game.step(states, actions, index, unused)
-                chosen = np.asarray(actions, np.int64)
-                self.plays[index] = (self.plays[index] ^ (chosen + 1).view(np.uint64)) * _PRIME
+                self.plays[index] = (self.plays[index] ^ (actions + 1).view(np.uint64)) * _PRIME
                 if keep:
-                    self.kept.append(_Kept(before, chosen, np.full(len(index), number), index))
+                    self.kept.append(_Kept(before, actions, np.full(len(index), number), index))
             report(len(states) - len(playing))
         report(len(states))
 
+    def _actions(self, number: int, index: NDArray[np.int64]) -> NDArray[np.int64] | None:
+        """What an agent chooses in the games of `index`; None, and they are given up, where nothing comes of it."""
+        try:
+            return self.game.as_actions(self.agents[number].act(take(self.states, index)), len(index))
+        except IllegalActionError as error:
+            self._give_up(index, f"agent {self.names[number]!r} gave no actions: {error}", index[0])
+        except Exception as error:  # the agent's own
+            what = f"agent {self.names[number]!r} raised {type(error).__name__}: {error}"
+            self._give_up(index, what, index[0], "".join(format_exception(error)))
+        return None
+
     def _without_illegal(
-        self, number: int, index: NDArray[np.int64], given: Any, error: IllegalActionError
+        self, number: int, index: NDArray[np.int64], actions: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The games of `index` in which an agent's actions are legal, and these actions; the others are given up."""
         game, states, every = self.game, take(self.states, index), np.arange(len(index))
-        try:
-            actions = game.as_actions(given, len(index))
-        except IllegalActionError:
-            self._give_up(index, f"agent {self.names[number]!r} gave no actions: {error}", states[0])
-            return index[:0], np.empty(0, np.int64)
         inside = (actions >= 0) & (actions < game.num_actions)
         legal = inside & (game.masks(states)[every, np.where(inside, actions, 0)] != 0)
         first = int(np.argmin(legal))
         why = game.why_illegal(states[first], int(actions[first]))
-        self._give_up(index[~legal], f"agent {self.names[number]!r}: {why}", states[first])
+        self._give_up(index[~legal], f"agent {self.names[number]!r}: {why}", index[first])
         return index[legal], actions[legal]
 
-    def _give_up(self, index: NDArray[np.int64], offence: str, state: Any) -> None:
+    def _give_up(self, index: NDArray[np.int64], offence: str, game: int, trace: str = "") -> None:
+        """Give up the games of `index` for what an agent did in one of them."""
         self.given_up[index] = True
         if self.first_fault is None:
-            self.first_fault = offence, self.game.text(state)
+            self.first_fault = offence, self.game.text(self.states[game]), trace
 
     def fault(self) -> Fault | None:
-        """What was illegal, if anything was."""
-        return Fault(*self.first_fault, int(self.given_up.sum())) if self.first_fault else None
+        """What went wrong, if anything did."""
+        if self.first_fault is None:
+            return None
+        offence, position, trace = self.first_fault
+        return Fault(offence, position, int(self.given_up.sum()), trace)
 
     def decisions(self) -> Decisions:
         """The kept decisions of all finished games in one piece."""

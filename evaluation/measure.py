@@ -182,8 +182,8 @@ def evaluate(
     Raises:
         OptionError: a number out of range.
         UnknownNameError: an agent that does not exist for this game.
-        UnfinishedMatchError: an agent chose an action that is not legal: an `IllegalActionError` that names agent,
-            action and position, and whose `evaluation` holds the figures of the games that were finished.
+        UnfinishedMatchError: an agent chose an action that is not legal, or raised an error: an `IllegalActionError`
+            that names agent, action and position, and whose `evaluation` holds the figures of the finished games.
     """
     check_confidence(confidence)
     seed = check_seed(seed)

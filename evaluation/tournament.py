@@ -65,8 +65,8 @@ def run_tournament(
         progress: called with the share of the blocks that are finished, from 0 to 1.
 
     Raises:
-        UnfinishedMatchError: an agent chose an action that is not legal; its `evaluation` holds the figures of the
-            games that were finished. Blocks that were finished stay in the folder.
+        UnfinishedMatchError: an agent chose an action that is not legal, or raised an error; its `evaluation` holds the
+            figures of the games that were finished. Blocks that were finished stay in the folder.
         IncompleteTournamentError: a process that played died.
         OptionError: a folder that is in use, or something in the configuration that cannot be.
         UnknownNameError: an agent that does not exist for this game.

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from trialea.envs.agent import make_agent
 from trialea.envs.errors import IllegalActionError
@@ -117,6 +118,22 @@ def test_agents_that_never_met_in_a_finished_game_have_no_figure_for_it() -> Non
     found.to_json()
 
 
+def test_an_error_of_the_agents_own_keeps_what_is_finished_and_its_traceback() -> None:
+    calls = iter(range(1000))
+
+    class Breaking(Rogue):
+        def act(self, states: States) -> Any:
+            if next(calls) == 10:
+                raise KeyError("lost")
+            return super().act(states)
+
+    with pytest.raises(UnfinishedMatchError, match="agent 'rogue' raised KeyError: 'lost'; ") as caught:
+        evaluate(SMALL, [Breaking(lambda states: False), "random"], games=200, seed=3)
+    found = caught.value.evaluation
+    assert found is not None and 0 < found.games < 200
+    assert 'raise KeyError("lost")' in caught.value.__notes__[0]
+
+
 def test_where_no_game_was_finished_there_are_no_figures() -> None:
     with pytest.raises(UnfinishedMatchError, match="0 of 10 games are finished") as caught:
         evaluate(LONG, [Rogue(always), "greedy"], games=10, regret=False)
@@ -144,6 +161,8 @@ def test_blocks_before_the_fault_are_kept_and_none_after_it_is_played(monkeypatc
         lambda states: None,
         lambda states: np.full(len(states), -1),
         lambda states: np.full(len(states), 10**6),
+        lambda states: torch.zeros(len(states), requires_grad=True),
+        lambda states: states.no_such_field,
     ],
 )
 def test_whatever_an_agent_gives_instead_of_actions(act: Callable[[States], Any]) -> None:
