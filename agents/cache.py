@@ -40,6 +40,18 @@ def cache_folder() -> Path | None:
     return folder if folder.is_absolute() else None
 
 
+def why_not_kept() -> str:
+    """Why no table that is made now can be kept, and what to do; empty where it can."""
+    folder = cache_folder()
+    place = folder
+    while place is not None and not place.exists() and place != place.parent:
+        place = place.parent
+    if place is not None and place.is_dir() and os.access(place, os.W_OK):
+        return ""
+    what = "there is no folder to keep tables in" if folder is None else f"tables cannot be kept in {folder}"
+    return f"{what}: name one that can be written in TRIALEA_CACHE_DIR"
+
+
 def digest_of(array: NDArray[Any]) -> str:
     """The SHA-256 of an array's bytes, in hexadecimal."""
     return hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
@@ -82,8 +94,9 @@ def stored_array(
         return _read(path, _key(description))
     except OSError:  # there is none, or it lies where it may not be read
         pass
-    except Exception as error:
-        warnings.warn(f"cached table {path} is damaged ({error}); computing it again", DamagedTableWarning, 3)
+    except Exception as error:  # NumPy takes what is no archive for pickled objects, of which it warns at length
+        why = "it is no archive of arrays" if "pickle" in str(error) else str(error)
+        warnings.warn(f"cached table {path} is damaged ({why}); computing it again", DamagedTableWarning, 3)
     return None
 
 

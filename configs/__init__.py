@@ -50,7 +50,7 @@ def check(kind: type[M], content: dict[str, Any], path: str | Path) -> M:
         errors = error.errors()
         for item in errors:
             if not _follows(item, errors):
-                problems.setdefault(_place(item, content), []).append(_message(item))
+                problems.setdefault(_place(item, content), []).append(_message(item, kind))
         told = "; ".join(f"{place}: {', or '.join(messages)}" for place, messages in problems.items())
         raise OptionError(f"{path}: {told}") from error
 
@@ -63,9 +63,13 @@ def _follows(error: ErrorDetails, errors: list[ErrorDetails]) -> bool:
     )
 
 
-def _message(error: ErrorDetails) -> str:
-    """What is wrong, in the words of YAML, which has lists only."""
-    return error["msg"].removeprefix("Value error, ").replace("a valid tuple", "a list")
+def _message(error: ErrorDetails, kind: type[BaseModel]) -> str:
+    """What is wrong, in the words of YAML, which has lists and mappings."""
+    if error["type"] == "extra_forbidden":
+        keys = f"; the keys are: {', '.join(kind.model_fields)}" if len(error["loc"]) == 1 else ""
+        return f"there is no such key{keys}"
+    words = error["msg"].removeprefix("Value error, ")
+    return words.replace("a valid tuple", "a list").replace("a valid dictionary", "a mapping")
 
 
 def _place(error: ErrorDetails, content: Any) -> str:
@@ -103,9 +107,24 @@ def _read(path: Path, folder: str) -> dict[str, Any]:
     return content
 
 
+class _Loader(yaml.SafeLoader):
+    """YAML's plain types alone; a key that stands twice in a mapping is an error, as it is in YAML itself."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[Any] = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.tag != "tag:yaml.org,2002:merge":
+                if (name := self.construct_object(key)) in seen:
+                    raise yaml.constructor.ConstructorError(
+                        None, None, f"the key {name!r} stands twice", key.start_mark
+                    )
+                seen.add(name)
+        return super().construct_mapping(node, deep)
+
+
 def _parse(text: str | bytes, where: str) -> Any:
     try:
-        return yaml.safe_load(text)
+        return yaml.load(text, _Loader)
     except yaml.YAMLError as error:
         raise OptionError(f"{where} is not valid YAML: {' '.join(str(error).split())}") from error
 

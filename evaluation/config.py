@@ -65,8 +65,10 @@ class TournamentConfig(BaseModel):
     @classmethod
     def _named(cls, agents: Any) -> Any:
         """A list of agents as a mapping in which each is called by its own last name, made distinct by a number."""
-        if not isinstance(agents, (list, tuple)):
+        if isinstance(agents, dict):
             return agents
+        if not isinstance(agents, (list, tuple)):
+            raise ValueError(f"agents are a list of names and paths, or a mapping to them, not {agents!r}")
         for agent in agents:
             if not isinstance(agent, str):
                 raise ValueError(f"a list of agents holds names and paths, not {agent!r}")

@@ -93,7 +93,7 @@ class ExactEvaluation:
         regret_per_decision: their mean regret, in thousandths of a win.
         optimal_share: the share of them without regret.
         regret_by_throw: by the number of throws made.
-        regret_by_score: by the mover's total; empty where the game's positions do not tell it.
+        regret_by_score: by the mover's total; empty where the game's positions do not tell it, or there is one only.
         regret_unit: `"milli-wins"`; empty where it was not measured.
         regret_note: why not; else empty.
         states: how many decisions the agent was asked for.

@@ -59,6 +59,8 @@ def t_interval(samples: ArrayLike, confidence: float = 0.95) -> Interval:
     x = np.asarray(samples, np.float64)
     if x.ndim != 1 or len(x) < 2:
         raise OptionError(f"a t interval needs at least two samples in one row, not an array of shape {x.shape}")
+    if not np.isfinite(x).all():
+        raise OptionError("a t interval needs samples that are finite numbers")
     mean = float(x.mean())
     half = t_quantile(len(x), confidence) * float(x.std(ddof=1)) / float(np.sqrt(len(x)))
     return mean - half, mean + half

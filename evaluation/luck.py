@@ -32,6 +32,7 @@ from trialea.evaluation.match import Decisions, Match, take, whole_shares
 from trialea.evaluation.regret import by_totals
 from trialea.evaluation.schedule import Schedule
 
+_CONSISTENT = 1e-4  # no more than single precision may be out by
 CHUNK = 16_384  # decisions whose states are in memory twice
 
 ValuesFrom = Literal["solution", "estimate", "given", ""]
@@ -90,6 +91,7 @@ def values_for(
     `solution` is that of the game, where it is at hand.
     """
     if isinstance(luck, ValueFunction):
+        _check_consistent(game, luck)
         return luck, "given", ""
     if not isinstance(luck, bool):
         raise OptionError(
@@ -113,16 +115,46 @@ def position_values(game: Game, values: ValueFunction, states: States) -> NDArra
         (values.state_values, np.flatnonzero(~over & ~waiting)),
     ):
         if len(index):
-            given = np.asarray(method(take(states, index)))
-            wanted = len(index), game.num_players
-            if given.shape != wanted or not np.isfinite(given).all():
-                what = "numbers that are not finite" if given.shape == wanted else f"an array of shape {given.shape}"
-                raise OptionError(
-                    f"a value function's {method.__name__} must give a finite share of the win for every state and"
-                    f" seat, here an array of shape {wanted}; it gave {what}"
-                )
-            found[index] = given
+            found[index] = _checked(method.__name__, method(take(states, index)), (len(index), game.num_players))
     return found
+
+
+def _checked(method: str, values: Any, shape: tuple[int, int]) -> NDArray[Any]:
+    """What a value function gave, as an array, or an `OptionError` that says what is wrong with it."""
+    wrong = ""
+    try:
+        given = np.asarray(values)
+    except Exception as error:  # as other libraries' arrays may raise
+        given, wrong = np.empty(0), f"what NumPy cannot read ({error})"
+    else:
+        if given.shape != shape:
+            wrong = f"an array of shape {given.shape}"
+        elif given.dtype.kind not in "fiub":
+            wrong = f"an array of {given.dtype}"
+        elif not np.isfinite(given).all():
+            wrong = "numbers that are not finite"
+    if wrong:
+        raise OptionError(
+            f"a value function's {method} must give a finite share of the win for every state and seat, here an array"
+            f" of shape {shape}; it gave {wrong}"
+        )
+    return given
+
+
+def _check_consistent(game: Game, values: ValueFunction) -> None:
+    """Refuse a value function that is found not to expect of the first throw what it then makes of it."""
+    unthrown = game.unthrown()
+    outcomes = game.chance_outcomes(unthrown[0])
+    throws, first = np.unique(np.concatenate([state for state, _ in outcomes]), return_inverse=True)
+    chances = np.bincount(first.ravel(), [chance for _, chance in outcomes])
+    mean = chances @ position_values(game, values, throws.view(np.recarray))
+    expected = position_values(game, values, unthrown)[0]
+    if not np.allclose(mean, expected, rtol=0.0, atol=_CONSISTENT):
+        raise OptionError(
+            "a value function's chance_values must be the exact mean of its state_values over the dice, else results"
+            f" are biased; before the first throw it gave"
+            f" {expected.round(9).tolist()}, and the mean is {mean.round(9).tolist()}"
+        )
 
 
 def errors_of(game: Game, values: ValueFunction, states: States, actions: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from traceback import format_exception
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -233,7 +233,7 @@ def play_block(
 ) -> tuple[Match, Decisions, Fault | None]:
     """Play some games of a schedule, all at once.
 
-    A game in which an agent chooses an illegal action is given up, and so are all those about which it was asked when it
+    A game in which an agent chooses an illegal action is given up, and so are all about which it was asked when it
     raised an error; the others go on to their end.
 
     Args:
@@ -296,7 +296,7 @@ class _Table:
         unused = np.zeros((len(states), self.game.num_players))
         while len(playing := np.flatnonzero((states.over == 0) & ~self.given_up)):
             to_move = self.seats[playing, states.mover[playing]]
-            for number, agent in enumerate(self.agents):
+            for number in range(len(self.agents)):
                 index = playing[to_move == number]
                 if not len(index):
                     continue

@@ -189,6 +189,9 @@ def evaluate(
     seed = check_seed(seed)
     worst = whole_number("worst", worst, 0, 1000)
     games = whole_number("games", games, 1, 10**9)
+    for name, switch in (("duplicate", duplicate), ("regret", regret)):
+        if not isinstance(switch, (bool, np.bool_)):
+            raise OptionError(f"{name} must be True or False, not {switch!r}")
     if isinstance(game, str):
         game = Game(game)
     if isinstance(agents, str):

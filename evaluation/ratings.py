@@ -24,6 +24,7 @@ from trialea.evaluation.match import Match
 
 POINTS = 400 / log(10)  # a unit of theta in points: 400 points are odds of 10 to 1, as on Elo's scale
 _PRIOR = 0.5  # units that each of two agents that met has won beside those played
+_SAME = 1e-9  # shares that are closer are the same
 _MOST_ITERATIONS = 10_000
 
 
@@ -53,7 +54,10 @@ def fit_ratings(
     The intervals come from the Bayesian bootstrap (Rubin, Annals of Statistics 9, 1981): in each resample every unit,
     with all its games, has a random weight. Between two agents that met there is half a unit won by each beside what
     was played, of random weight too; so an agent that never lost has a finite rating and an interval with a width.
-    For two agents alone it is that of Jeffreys for a proportion, a near relation of Wilson's.
+    Where all units in which two agents met went the same way, and neither won all, weighing them shows nothing: then
+    each of the two draws as much for itself as if units were won or lost whole, of as many as were played. For two
+    agents alone whose units are single games, or all alike, the interval is that of Jeffreys for a proportion, a near
+    relation of Wilson's.
 
     Args:
         match: what was played; every two agents are linked by games, if only through others.
@@ -80,13 +84,17 @@ def fit_ratings(
     def weighted(weights: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(by_unit.T @ weights).reshape(k, k)
 
-    theta = fit(weighted(np.ones(by_unit.shape[0])) + _PRIOR * one, None)
+    played = weighted(np.ones(by_unit.shape[0]))
+    alike = _all_alike(by_unit, k)
+    theta = fit(played + _PRIOR * one, None)
     rng = np.random.default_rng(seed)
     drawn = np.empty((resamples, k))
     for i in range(resamples):
         weights, beside = rng.standard_exponential(by_unit.shape[0]), rng.standard_gamma(_PRIOR, (k, k))
+        won = weighted(weights)
+        won[alike] = rng.standard_gamma(played[alike] / one[alike]) * one[alike]
         # A weight of exactly 0, from underflow, would leave an agent without a rating.
-        drawn[i] = fit(weighted(weights) + np.maximum(beside, 1e-9) * one, theta)
+        drawn[i] = fit(won + np.maximum(beside, 1e-9) * one, theta)
     ends = [(1 - confidence) / 2, (1 + confidence) / 2]
     limits = np.quantile(drawn, ends, axis=0)
     places = np.quantile(_ranks(drawn), ends, axis=0, method="nearest")
@@ -121,11 +129,26 @@ def _comparisons(match: Match) -> Any:
 
 def _a_unit(by_unit: Any, k: int) -> NDArray[np.float64]:
     """How much a unit holds of comparisons between every two agents, (k, k): the mean over those that hold any."""
-    other_way = np.arange(k * k).reshape(k, k).T.ravel()
-    compared = by_unit + by_unit[:, other_way]
+    compared = by_unit + by_unit[:, _other_way(k)]
     total, units = compared.sum(axis=0), (compared > 0).sum(axis=0)
     mean: NDArray[np.float64] = np.asarray(total / np.maximum(units, 1)).reshape(k, k)
     return mean
+
+
+def _all_alike(by_unit: Any, k: int) -> NDArray[np.bool_]:
+    """Between which two agents, (k, k), every unit that compares them has the same share of wins, neither 0 nor 1."""
+    won = by_unit.sum(axis=0)
+    total = won + won[_other_way(k)]
+    share = np.divide(won, total, out=np.zeros(k * k), where=total > 0)
+    expected = (by_unit + by_unit[:, _other_way(k)]).multiply(share)
+    off = np.abs(by_unit - expected).sum(axis=0)
+    alike: NDArray[np.bool_] = (share > 0) & (share < 1) & (off < _SAME * np.maximum(total, 1.0))
+    return alike.reshape(k, k)
+
+
+def _other_way(k: int) -> NDArray[np.int64]:
+    """Where (j, i) stands among the columns (k k), for each (i, j)."""
+    return np.arange(k * k).reshape(k, k).T.ravel()
 
 
 def _ranks(ratings: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -9,7 +9,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from trialea.envs.errors import OptionError
+from trialea.envs.errors import OptionError, whole_number
 from trialea.evaluation.intervals import (
     check_confidence,
     has_spread,
@@ -99,8 +99,10 @@ def games_needed(
 ) -> int | None:
     """`units_needed` in games: how many games tell apart two agents whose results differ by so much.
 
-    With duplicate dice a unit is a seed, played once in each of the `games_per_unit` seatings; `sd` is then over seeds.
+    With duplicate dice a unit is a seed, played once in each of the `games_per_unit` seatings, at least 1; `sd` is then
+    over seeds.
     """
+    games_per_unit = whole_number("games_per_unit", games_per_unit, 1, 10**9)
     units = units_needed(difference, sd, confidence, power)
     return None if units is None else units * games_per_unit
 

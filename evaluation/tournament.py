@@ -7,7 +7,7 @@ import json
 import pickle
 import warnings
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import BrokenExecutor
 from pathlib import Path
 from typing import Any
@@ -18,20 +18,20 @@ import yaml
 from trialea.agents.cache import digest_of
 from trialea.envs.agent import AgentLike, make_agent
 from trialea.envs.dice import FOR_AGENT, derive_many
-from trialea.envs.errors import OptionError, TrialeaError, UnknownNameError, missing_extra
+from trialea.envs.errors import OptionError, TrialeaError, UnknownNameError
 from trialea.envs.registry import entry_of
-from trialea.evaluation.blocks import Arrays, BlockFolder, Job, Outcome, luck_of, match_of, play, regret_of
+from trialea.evaluation.blocks import Arrays, BlockFolder, Job, Outcome, luck_of, match_of, regret_of
 from trialea.evaluation.config import TournamentConfig, load_config
 from trialea.evaluation.luck import Luck, LuckMeter, values_for
 from trialea.evaluation.match import Match, UnfinishedMatchError
 from trialea.evaluation.measure import Evaluation, Judged, summarise
 from trialea.evaluation.regret import RegretMeter, solution_of
 from trialea.evaluation.standings import Tournament, standings
+from trialea.evaluation.workers import check_backend, load_joblib, play_all
 
 CONFIG, PLAN, BLOCKS, RESULTS, REPORT = "config.yaml", "plan.json", "blocks", "results.json", "report.html"
 _FORMAT = 2
 _OBJECT = "an object"  # what an agent is that no name or file makes again
-_ROUNDS = 4  # blocks for each worker that Ray is handed together
 
 
 class IncompleteTournamentError(TrialeaError):
@@ -75,8 +75,8 @@ def run_tournament(
     run = Path(folder)
     if run.exists() and (not run.is_dir() or any(run.iterdir())):
         raise OptionError(f"{run} exists already: choose another folder, delete it, or go on with --resume {run}")
-    config = _with_whole_paths(config, agents or {})
     job, plan = _prepare(config, agents or {})
+    config = _with_whole_paths(config, agents or {})
     run.mkdir(parents=True, exist_ok=True)
     (run / CONFIG).write_text(
         yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True), encoding="utf-8"
@@ -134,7 +134,15 @@ def _read_plan(run: Path) -> dict[str, Any]:
     """What the tournament in a folder is, as `_prepare` said when it began."""
     if not (run / CONFIG).is_file() or not (run / PLAN).is_file():
         raise OptionError(f"{run} is no tournament's folder: it holds no {CONFIG} and {PLAN}")
-    plan: dict[str, Any] = json.loads((run / PLAN).read_text(encoding="utf-8"))
+    try:
+        plan = json.loads((run / PLAN).read_bytes())
+    except ValueError:
+        plan = None
+    if not isinstance(plan, dict):
+        raise OptionError(
+            f"{run / PLAN} is damaged. The blocks that are finished are not lost: begin the same tournament in another"
+            f" folder, trialea tournament {run / CONFIG} --out OTHER, stop it and put its {PLAN} here"
+        )
     return plan
 
 
@@ -152,6 +160,11 @@ def _with_whole_paths(config: TournamentConfig, objects: Mapping[str, AgentLike]
 
 def _prepare(config: TournamentConfig, objects: Mapping[str, AgentLike]) -> tuple[Job, dict[str, Any]]:
     """What the workers must know, and what the tournament is, as plain data."""
+    if not isinstance(config, TournamentConfig):
+        raise OptionError(f"a tournament is described by a TournamentConfig, such as load_config gives, not {config!r}")
+    if not isinstance(objects, Mapping):
+        raise OptionError(f"agents must be a mapping from names of the configuration to agents, not {objects!r}")
+    check_backend(config.backend)
     unknown = sorted(set(objects) - set(config.agents))
     if unknown:
         raise OptionError(
@@ -219,7 +232,7 @@ def _origin(game: str, agent: AgentLike) -> tuple[AgentLike, str]:
 
 def _check_copies(label: str, agent: AgentLike) -> None:
     """Refuse an agent that cannot be copied to the processes that play."""
-    joblib = _joblib()
+    joblib = load_joblib()
     try:
         pickle.dumps(joblib.wrap_non_picklable_objects(agent))
     except Exception as error:  # whatever its parts raise
@@ -250,7 +263,7 @@ def _play(
     blocks = {block: arrays for block in range(job.num_blocks) if (arrays := kept.read(block)) is not None}
     waiting = deque(block for block in range(job.num_blocks) if block not in blocks)
     faulty: list[Outcome] = []
-    outcomes = _outcomes(config, job, waiting)
+    outcomes = play_all(config.backend, config.workers, job, waiting)
     try:
         for outcome in outcomes:
             if outcome.fault is not None:
@@ -279,61 +292,6 @@ def _play(
     tournament = _results(config, plan, [blocks[block] for block in range(job.num_blocks)])
     _write_json(run / RESULTS, tournament.to_json())
     return tournament
-
-
-def _outcomes(config: TournamentConfig, job: Job, waiting: deque[int]) -> Generator[Outcome, None, None]:
-    """What comes of the blocks that are waiting, in any order; `BrokenExecutor` where a process that plays dies.
-
-    A block is taken from those waiting when it is handed to a process: by emptying them the caller puts an end to it.
-    """
-    joblib = _joblib()
-    if config.backend == "ray":
-        yield from _outcomes_on_ray(config.workers, job, waiting)
-        return
-    parallel = joblib.Parallel(
-        n_jobs=config.workers or -1, backend=config.backend, batch_size=1, return_as="generator_unordered"
-    )
-    yield from parallel(joblib.delayed(play)(job, block) for block in _taken(waiting, len(waiting)))
-
-
-def _joblib() -> Any:
-    try:
-        import joblib
-    except ImportError:
-        raise missing_extra("joblib", "tournament", "a tournament") from None
-    return joblib
-
-
-def _outcomes_on_ray(workers: int | None, job: Job, waiting: deque[int]) -> Generator[Outcome, None, None]:
-    """The same on the cluster that Ray is connected to or `RAY_ADDRESS` names; without one, on this machine.
-
-    Ray's backend gives results only when all are there, so it is handed some blocks at a time.
-    """
-    try:
-        import ray
-        from ray.util.joblib import register_ray
-    except ImportError:
-        raise missing_extra("ray", "cluster", "the backend ray") from None
-    joblib = _joblib()
-    register_ray()
-    if not ray.is_initialized():
-        ray.init()
-    while waiting:
-        processors = int(ray.cluster_resources()["CPU"])  # nodes come and go
-        count = min(workers or processors, processors)
-        parallel = joblib.Parallel(n_jobs=count, backend="ray", batch_size=1)
-        try:
-            yield from parallel(joblib.delayed(play)(job, block) for block in _taken(waiting, _ROUNDS * count))
-        except ray.exceptions.RayError as error:
-            raise BrokenExecutor(str(error)) from error
-
-
-def _taken(waiting: deque[int], most: int) -> Iterator[int]:
-    """Up to so many of the blocks that are waiting, each taken away when it is asked for."""
-    for _ in range(most):
-        if not waiting:
-            return
-        yield waiting.popleft()
 
 
 def _results(config: TournamentConfig, plan: dict[str, Any], blocks: list[Arrays]) -> Tournament:

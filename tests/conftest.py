@@ -28,8 +28,8 @@ def cli(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("TERM", "dumb")
     monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.setattr(command_line, "out", Console(width=80, force_terminal=False))
-    monkeypatch.setattr(command_line, "err", Console(width=80, force_terminal=False, stderr=True))
+    monkeypatch.setattr(command_line, "out", Console(markup=False, width=80, force_terminal=False))
+    monkeypatch.setattr(command_line, "err", Console(markup=False, width=80, force_terminal=False, stderr=True))
 
     def call(*words: Any, stdin: str = "") -> Done:
         monkeypatch.setattr(sys, "argv", ["trialea", *map(str, words)])

@@ -72,7 +72,7 @@ def test_a_configuration_comes_back_from_its_own_dump(tmp_path: Path) -> None:
     assert load_config(written(tmp_path, config.model_dump(mode="json"))) == config
 
 
-@pytest.mark.parametrize("text", ["a: [1", "a: b: c", "\tx", "game: 'no_dice"])
+@pytest.mark.parametrize("text", ["a: [1", "a: b: c", "\tx", "game: 'no_dice", "ppo: {n_steps: 3, n_steps: 4}"])
 def test_what_is_no_yaml_is_an_error_of_one_line_that_names_the_file(text: str, tmp_path: Path) -> None:
     file = written(tmp_path, text)
     with pytest.raises(OptionError, match="some.yaml is not valid YAML") as caught:

@@ -195,7 +195,7 @@ def test_an_agent_cannot_change_the_games() -> None:
 
 
 def test_options_out_of_range() -> None:
-    for wrong in ({"games": 0}, {"seed": -1}, {"seed": 0.5}, {"confidence": 1.0}):
+    for wrong in ({"games": 0}, {"seed": -1}, {"seed": 0.5}, {"confidence": 1.0}, {"duplicate": "no"}, {"regret": 1}):
         with pytest.raises(OptionError):
             evaluate(SMALL, ["random", "greedy"], **wrong)  # type: ignore[arg-type]
     with pytest.raises(UnknownNameError, match="greedy"):

@@ -108,10 +108,16 @@ def test_what_is_wrong_with_a_value_function_is_said(monkeypatch: pytest.MonkeyP
         OptionError, match=r"chance_values must give a finite share .* shape \(1, 2\); it gave .* \(1,\)$"
     ):
         evaluate(SMALL, ["greedy", "random"], games=40, luck=Flat())
-    with monkeypatch.context() as patch:
-        patch.setattr(Flat, "chance_values", lambda _, states: np.full((len(states), 2), np.nan))
-        with pytest.raises(OptionError, match="it gave numbers that are not finite"):
-            evaluate(SMALL, ["greedy", "random"], games=40, luck=Flat())
+    for value, wrong in (
+        (np.nan, "it gave numbers that are not finite"),
+        (0.5 + 0.5j, "it gave an array of complex128"),
+        (None, "it gave an array of object"),
+        (0.6, r"exact mean of its state_values .* it gave \[0\.6, 0\.6\], and the mean is \[0\.5, 0\.5\]"),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(Flat, "chance_values", lambda _, states, value=value: np.full((len(states), 2), value))
+            with pytest.raises(OptionError, match=wrong):
+                evaluate(SMALL, ["greedy", "random"], games=40, luck=Flat())
     with pytest.raises(OptionError, match="luck must be True, False or a value function"):
         evaluate(SMALL, ["greedy", "random"], games=40, luck="solution")  # type: ignore[arg-type]
 

@@ -53,6 +53,8 @@ NAN = float("nan")
         {"sd": NAN},
         {"sd": float("inf")},
         {"difference": NAN},
+        {"games_per_unit": 0},
+        {"games_per_unit": 1.5},
     ],
 )
 def test_figures_out_of_range_are_refused(wrong: dict[str, float]) -> None:

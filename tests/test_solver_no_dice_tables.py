@@ -175,9 +175,10 @@ def test_processes_come_to_the_same_bits(folder: Path) -> None:
 
 
 def test_processes_need_joblib_and_a_folder(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "joblib", None)
-    with pytest.raises(MissingExtraError, match=r"parallel='loky' needs 'joblib'.*trialea\[cluster\]"):
-        small(parallel="loky")
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "joblib", None)
+        with pytest.raises(MissingExtraError, match=r"parallel='loky' needs 'joblib'.*trialea\[cluster\]"):
+            small(parallel="loky")
     monkeypatch.setattr("trialea.agents.cache.cache_folder", lambda: None)
     with pytest.raises(OptionError, match="TRIALEA_CACHE_DIR"):
         small(parallel="loky")

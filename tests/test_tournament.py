@@ -146,12 +146,6 @@ def test_ray_gives_the_same_figures(finished: tuple[Path, Tournament], tmp_path:
     assert found.to_json() == finished[1].to_json()
 
 
-def test_without_ray_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "ray", None)
-    with pytest.raises(MissingExtraError, match=r"ray.*trialea\[cluster\]"):
-        run_tournament(config(backend="ray"), tmp_path / "run")
-
-
 @pytest.mark.parametrize("tables", ["all", 6])
 def test_tables_of_three(tables: Any, tmp_path: Path) -> None:
     agents = {"a": "random", "b": "greedy", "c": "random", "d": "greedy", "e": "random", "f": "greedy"}

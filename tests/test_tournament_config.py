@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from trialea.evaluation.config import TournamentConfig, load_config, shipped_con
 from trialea.evaluation.measure import summarise
 from trialea.evaluation.schedule import make_seatings
 from trialea.evaluation.standings import standings
+from trialea.evaluation.tournament import read_tournament, resume_tournament, run_tournament
 from trialea.tournament import tournament
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "tournaments.md"
@@ -77,7 +79,7 @@ def test_agents_of_a_list_are_called_by_the_end_of_their_path() -> None:
         ({"game": "chess"}, "chess"),
         ({"agents": ["random"]}, "at least 2 agents, not 1"),
         ({"agents": ["random", "human"]}, "a person cannot take part"),
-        ({"agents": "random"}, "agents"),
+        ({"agents": "random"}, "agents: agents are a list of names and paths, or a mapping to them, not 'random'"),
         ({"agents": ["random", 3]}, "agents: a list of agents holds names and paths, not 3"),
         ({"anchor": "solver"}, "anchor must be one of the agents"),
         ({"tables": 3}, "tables: there is one table only"),
@@ -87,7 +89,7 @@ def test_agents_of_a_list_are_called_by_the_end_of_their_path() -> None:
         ({"confidence": 95}, "confidence"),
         ({"backend": "dask"}, "backend"),
         ({"options": {"goal": 3}}, "goal"),
-        ({"rounds": 3}, "rounds"),
+        ({"rounds": 3}, "rounds: there is no such key; the keys are: game, players, options, agents, tables"),
     ],
 )
 def test_what_does_not_fit_is_named(changes: dict[str, Any], named: str, tmp_path: Path) -> None:
@@ -96,7 +98,13 @@ def test_what_does_not_fit_is_named(changes: dict[str, Any], named: str, tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("text", "named"), [("a: [1", "not valid YAML"), ("[1, 2]", "must hold a mapping"), ("", "must hold a mapping")]
+    ("text", "named"),
+    [
+        ("a: [1", "not valid YAML"),
+        ("[1, 2]", "must hold a mapping"),
+        ("", "must hold a mapping"),
+        ("seed: 1\nseed: 2", "the key 'seed' stands twice"),
+    ],
 )
 def test_what_is_no_mapping(text: str, named: str, tmp_path: Path) -> None:
     (tmp_path / "some.yaml").write_text(text)
@@ -220,6 +228,40 @@ def test_the_command_shows_and_keeps_the_results(tmp_path: Path) -> None:
     assert json.loads(again.stdout) == results
 
 
+def test_names_with_brackets_are_shown_as_they_are(tmp_path: Path) -> None:
+    agents = {"net [/a]": "random", "[red]x": "greedy"}
+    done = command(written(tmp_path, agents=agents, **SHORT), "--out", tmp_path / "run")
+    assert done.exit_code == 0, done.output
+    assert "net [/a]" in done.stdout and "[red]x" in done.stdout
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe\x00", b"null", b"[]"])
+def test_a_damaged_plan_says_how_to_go_on(content: bytes, tmp_path: Path) -> None:
+    run, other = tmp_path / "run", tmp_path / "other"
+    settings = load_config(written(tmp_path, **SHORT))
+    found = run_tournament(settings, run)
+    (run / "plan.json").write_bytes(content)
+    for go_on in (resume_tournament, read_tournament):
+        with pytest.raises(
+            OptionError, match=r"run.plan\.json is damaged.* trialea tournament .*config\.yaml --out OTHER"
+        ):
+            go_on(run)
+    run_tournament(load_config(run / "config.yaml"), other)
+    (run / "plan.json").write_bytes((other / "plan.json").read_bytes())
+    assert read_tournament(run) == found
+
+
+def test_what_cannot_be_played_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    settings: dict[str, Any] = {"game": "no_dice", "agents": ["random", "greedy"], "games": 4, "options": {"target": 3}}
+    with pytest.raises(MissingExtraError, match="cluster"):
+        run_tournament(TournamentConfig(**settings, backend="ray"), tmp_path / "run")
+    for wrong in ({"config": settings}, {"agents": ["random"]}):
+        with pytest.raises(OptionError, match="TournamentConfig|mapping"):
+            run_tournament(**{"config": TournamentConfig(**settings), "folder": tmp_path / "run", **wrong})
+    assert not (tmp_path / "run").exists()
+
+
 def test_the_run_folder_is_the_first_that_is_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for number in (1, 2):
@@ -249,7 +291,7 @@ def test_a_stopped_tournament_says_how_to_go_on(tmp_path: Path, monkeypatch: pyt
     def stop(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("trialea.evaluation.tournament.play", stop)
+    monkeypatch.setattr("trialea.evaluation.workers.play", stop)
     done = command(written(tmp_path, **SHORT), "--out", tmp_path / "run")
     assert done.exit_code == 130
     assert f"To go on: trialea tournament --resume {tmp_path / 'run'}" in done.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
@@ -41,7 +42,8 @@ app = typer.Typer(
 
 
 def main() -> None:
-    """Run the command line; an error of ours is one line on standard error and exit code 2."""
+    """Run the command line; an error of ours is one line on standard error and exit code 2, a warning one line."""
+    warnings.showwarning = _show_warning
     try:
         app()
     except TrialeaError as error:
@@ -53,6 +55,10 @@ def main() -> None:
     except OSError as error:  # a file or folder that cannot be read or written
         tell(f"trialea: {error}", "red")
         sys.exit(2)
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    tell(f"trialea: warning: {message}", "yellow")
 
 
 def _print_version(wanted: bool) -> None:
@@ -115,15 +121,19 @@ def solve(
     """Solve a game exactly and print its values. Options of the game and of its solver follow, such as --target 20."""
     from trialea.agents import solve as solve_game
     from trialea.agents import solver_settings
-    from trialea.agents.cache import cache_folder
+    from trialea.agents.cache import cache_folder, why_not_kept
 
     described, settings = make_game(game, players, context.args, solver_settings(entry_of(game).name))
+    lost = why_not_kept()
+    if lost:
+        tell(lost)
     try:
         with progress_bar("solving") as progress:
             solution = solve_game(described, progress, **settings)
     except KeyboardInterrupt:
-        if kept := cache_folder():
-            tell(f"stopped; what is finished of the tables is kept in {kept}: the same command goes on from there")
+        if not lost:
+            kept = f"what is finished of the tables is kept in {cache_folder()}"
+            tell(f"stopped; {kept}: the same command goes on from there")
         raise
     summary = solution.summary(_numbers(state)) if state else solution.summary()
     if as_json:
@@ -264,17 +274,17 @@ def _show_evaluation(found: dict[str, Any]) -> None:
         shown = _games_in_words(needed["raw"])
         if needed["adjusted"]:
             shown += f"; without luck {_games_in_words(needed['adjusted'])}"
-        out.print(f"To tell {a} and {b} apart: {shown}.", highlight=False, markup=False)
+        out.print(f"To tell {a} and {b} apart: {shown}.", highlight=False)
     for name, mistakes in zip(found["agents"], found["worst"], strict=True):
         for mistake in mistakes:
             out.print(f"\n{name} lost {mistake['regret']:.1f} {unit} here:", style="bold", highlight=False)
-            out.print(mistake["position"], highlight=False, markup=False)
-            out.print(f"chosen  {mistake['value']:.5f}  {mistake['action']}", highlight=False, markup=False)
-            out.print(f"best    {mistake['best_value']:.5f}  {mistake['best_action']}", highlight=False, markup=False)
+            out.print(mistake["position"], highlight=False)
+            out.print(f"chosen  {mistake['value']:.5f}  {mistake['action']}", highlight=False)
+            out.print(f"best    {mistake['best_value']:.5f}  {mistake['best_action']}", highlight=False)
     if found["regret_note"]:
-        out.print(f"No regret: {found['regret_note']}.", highlight=False, markup=False)
+        out.print(f"No regret: {found['regret_note']}.", highlight=False)
     if found["luck_note"]:
-        out.print(f"Luck not taken out: {found['luck_note']}.", highlight=False, markup=False)
+        out.print(f"Luck not taken out: {found['luck_note']}.", highlight=False)
 
 
 def _games_in_words(needed: dict[str, Any]) -> str:

@@ -19,8 +19,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from trialea.envs.errors import OptionError
 from trialea.envs.registry import entry_of
 
-out = Console()
-err = Console(stderr=True)
+out = Console(markup=False)  # names and texts are shown as they are, whatever brackets they hold
+err = Console(markup=False, stderr=True)
 
 # A game's own options, such as --target, differ from game to game: they are read from the words left over.
 OPEN = {"allow_extra_args": True, "ignore_unknown_options": True}
@@ -32,8 +32,8 @@ Seed = Annotated[int, typer.Option(help="What all the dice and random choices fo
 
 
 def tell(words: str, style: str = "") -> None:
-    """A line on standard error, neither wrapped nor marked up: it may hold a path or a command to copy."""
-    err.print(words, style=style, markup=False, highlight=False, soft_wrap=True)
+    """A line on standard error, not wrapped: it may hold a path or a command to copy."""
+    err.print(words, style=style, highlight=False, soft_wrap=True)
 
 
 def print_json(data: Any) -> None:

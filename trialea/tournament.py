@@ -79,7 +79,7 @@ def _show(found: dict[str, Any]) -> None:
     _show_wins(found, order)
     for cycle in found["cycles"]:
         links = ", ".join(f"{lead['agents'][0]} beats {lead['agents'][1]}" for lead in cycle)
-        out.print(f"A cycle: {links}.", highlight=False, markup=False)
+        out.print(f"A cycle: {links}.", highlight=False)
     if found["distinct_games"] < found["games"]:
         repeated = f"{found['distinct_games']} of {found['games']} games are distinct: the others repeat one of them"
         out.print(f"{repeated}, with the same dice and action for action.", highlight=False)

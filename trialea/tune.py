@@ -62,7 +62,7 @@ def _short(value: object) -> str:
 def _show(found: Tuned) -> None:
     """The best trial as a table."""
     counts = ", ".join(f"{found.count(state)} {state}" for state in ("complete", "pruned", "running"))
-    out.print(f"Trials of {found.study}: {counts}.", highlight=False, markup=False)
+    out.print(f"Trials of {found.study}: {counts}.", highlight=False)
     if found.best is None:
         out.print("None is complete: there is no best one.")
         return

@@ -21,7 +21,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from trialea.agents.cache import digest_of, solve_command
+from trialea.agents.cache import digest_of, solve_command, why_not_kept
 from trialea.agents.no_dice.certificate import BEST_RESPONSE, ERROR, ONE_TURN, TIE_SPREAD
 from trialea.agents.no_dice.lookup import fill_policies, fill_position_values, fill_scores, fill_seat_values
 from trialea.agents.no_dice.play import look_up
@@ -352,9 +352,10 @@ def solve(game: Game, progress: Progress | None = None, parallel: str = THREADS)
         )
     if progress is None and positions > QUICK and kept_table("values", game) is None:
         minutes = positions * _SECONDS / 60
+        lost = why_not_kept()
         raise OptionError(
             f"the solution of No Dice for {n} players is made on request: run"
-            f" `{solve_command(game)}` first (takes about {minutes:.0f} minutes on two cores)"
+            f" `{solve_command(game)}` first (takes about {minutes:.0f} minutes on two cores){lost and f'; {lost}'}"
         )
     return _solve(game, made_table, progress, parallel)
 

@@ -161,6 +161,7 @@ def made_table(
 ) -> tuple[NDArray[np.float64], dict[str, Any]]:
     """A table from the disk, or made by `fill` and kept."""
     description = description_of(kind, game)
+    check_parallel(parallel)
     found = cached_array(description, lambda: fill(kind, game, known, progress, parallel))
     parts = parts_folder(description)
     if parts is not None:
@@ -213,25 +214,39 @@ def _threads(filling: Filling) -> Iterator[Divide]:
         pool.shutdown(cancel_futures=True)
 
 
+def check_parallel(parallel: str) -> None:
+    """Raise the error of `fill` where work cannot be divided so on this machine."""
+    if parallel != THREADS:
+        with _backend(parallel):
+            pass
+
+
+def _backend(name: str) -> Any:
+    """The context in which joblib divides work by the backend of this name."""
+    try:
+        import joblib
+
+        if name == "ray":
+            from ray.util.joblib import register_ray
+
+            register_ray()
+    except ImportError as error:
+        raise missing_extra(error.name or name, "cluster", f"parallel={name!r}") from error
+    settings = {"ray_remote_args": _RAY} if name == "ray" else {}
+    try:
+        return joblib.parallel_config(name, n_jobs=-1, **settings)
+    except ValueError as error:  # it lists those that it knows
+        raise OptionError(f"parallel is {THREADS!r}, or the name of a joblib backend. {error}") from error
+
+
 @contextmanager
 def _processes(filling: Filling, backend: str, parts: Path | None) -> Iterator[Divide]:
     """Blocks are worked out by the processes of a joblib backend, on Ray as many as its cluster has cores."""
     if parts is None:
         raise OptionError("work is divided among processes by way of a folder: name one in TRIALEA_CACHE_DIR")
-    try:
-        import joblib
+    processes = _backend(backend)
+    import joblib
 
-        if backend == "ray":
-            from ray.util.joblib import register_ray
-
-            register_ray()
-    except ImportError as error:
-        raise missing_extra(error.name or backend, "cluster", f"parallel={backend!r}") from error
-    settings = {"ray_remote_args": _RAY} if backend == "ray" else {}
-    try:
-        processes = joblib.parallel_config(backend, n_jobs=-1, **settings)
-    except ValueError as error:  # it lists those that it knows
-        raise OptionError(f"parallel is {THREADS!r}, or the name of a joblib backend. {error}") from error
     with processes, joblib.Parallel(batch_size=1) as pool:
 
         def divide(total: int, codes: NDArray[np.int64]) -> Rows:
