@@ -326,7 +326,7 @@ def network_from(weights: dict[str, torch.Tensor], activation: str) -> nn.Sequen
     numbers = sorted({int(key[len(prefix) :].split(".")[0]) for key in weights if key.startswith(prefix)})
     for name in [*(f"{prefix}{number}" for number in numbers), "action_net"]:
         if f"{name}.weight" not in weights:
-            raise ModelFileError(f"the policy has no layer {name}")
+            raise ValueError(f"the policy has no layer {name}")
         weight, bias = weights[f"{name}.weight"], weights[f"{name}.bias"]
         # Without initial weights, which would be drawn from torch's global generator.
         layer = skip_init(nn.Linear, weight.shape[1], weight.shape[0])  # type: ignore[no-untyped-call]

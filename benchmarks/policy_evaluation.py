@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from trialea.agents.last_die.chain import Chain, look_up, turned
 from trialea.agents.last_die.laws import expected_visits
 from trialea.agents.last_die.solver import solve
+from trialea.envs.errors import TrialeaError, whole_number
 from trialea.envs.game import Game
 
 Floats = NDArray[np.float64]
@@ -103,6 +104,8 @@ def measure(players: int = 4, most_games: int = 16_000, seed: int = 0) -> dict[s
 
     `"zero"` is the error of a table of zeros.
     """
+    most_games = whole_number("games", most_games, BLOCK, 10**9)
+    seed = whole_number("seed", seed, 0, 2**63)
     game = Game("last_die", players)
     solution = solve(game)
     weight = expected_visits(solution.chain)[:, None] / expected_visits(solution.chain).sum() / players
@@ -129,13 +132,17 @@ def measure(players: int = 4, most_games: int = 16_000, seed: int = 0) -> dict[s
 
 
 def main() -> None:
-    """Print the errors as JSON."""
+    """Print the errors as JSON; one of ours is one line on standard error and exit code 2."""
     parser = argparse.ArgumentParser(description=measure.__doc__)
     parser.add_argument("--players", type=int, default=4)
     parser.add_argument("--games", type=int, default=16_000)
     parser.add_argument("--seed", type=int, default=0)
     chosen = parser.parse_args()
-    print(json.dumps(measure(chosen.players, chosen.games, chosen.seed), indent=2))
+    try:
+        found = measure(chosen.players, chosen.games, chosen.seed)
+    except TrialeaError as error:
+        parser.error(str(error))
+    print(json.dumps(found, indent=2))
 
 
 if __name__ == "__main__":

@@ -30,7 +30,12 @@ def load(kind: type[M], path: str | Path, changes: Sequence[str] = (), folder: s
     Raises:
         OptionError: the file is missing or not a mapping, or a key or value does not fit; the message says which.
     """
-    return check(kind, read(path, changes, folder), path)
+    return check(kind, read(path, changes, folder), source(path, changes))
+
+
+def source(path: str | Path, changes: Sequence[str]) -> str:
+    """Where the keys of a configuration come from, for errors about them."""
+    return f"{path}, changed by {', '.join(changes)}" if changes else str(path)
 
 
 def read(path: str | Path, changes: Sequence[str] = (), folder: str = "") -> dict[str, Any]:
@@ -41,8 +46,8 @@ def read(path: str | Path, changes: Sequence[str] = (), folder: str = "") -> dic
     return content
 
 
-def check(kind: type[M], content: dict[str, Any], path: str | Path) -> M:
-    """The keys of the configuration that lies at `path` as the pydantic model that they must fit; see `load`."""
+def check(kind: type[M], content: dict[str, Any], where: str) -> M:
+    """The keys of the configuration that comes from `where` as the pydantic model that they must fit; see `load`."""
     try:
         return kind.model_validate(content)
     except ValidationError as error:
@@ -52,7 +57,7 @@ def check(kind: type[M], content: dict[str, Any], path: str | Path) -> M:
             if not _follows(item, errors):
                 problems.setdefault(_place(item, content), []).append(_message(item, kind))
         told = "; ".join(f"{place}: {', or '.join(messages)}" for place, messages in problems.items())
-        raise OptionError(f"{path}: {told}") from error
+        raise OptionError(f"{where}: {told}") from error
 
 
 def _follows(error: ErrorDetails, errors: list[ErrorDetails]) -> bool:

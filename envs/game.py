@@ -147,13 +147,18 @@ class Game:
         Args:
             seeds: (B,) game seeds, each from 0 to 2^64 - 1.
             first_player: the seat that begins.
+
+        Raises:
+            OptionError: a seed or seat out of range.
         """
         if not 0 <= first_player < self.num_players:
             raise OptionError(f"first_player must be from 0 to {self.num_players - 1}, not {first_player!r}")
-        states = self._new_states(len(seeds))
-        every = np.arange(len(seeds))
-        firsts = np.full(len(seeds), first_player, np.int64)
-        self.restart(states, every, np.asarray(seeds, np.uint64), firsts)
+        given = np.asarray(seeds)
+        if given.ndim != 1 or (len(given) and (given.dtype.kind not in "iu" or given.min() < 0)):
+            raise OptionError(f"seeds must be whole numbers from 0 to {2**64 - 1} in one row, not {seeds!r}")
+        states = self._new_states(len(given))
+        firsts = np.full(len(given), first_player, np.int64)
+        self.restart(states, np.arange(len(given)), given.astype(np.uint64), firsts)
         return states
 
     def restart(

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveInt, field_validator
 
-from trialea.configs import load, shipped
+from trialea.configs import load, shipped, source
 from trialea.envs.errors import OptionError
 from trialea.envs.game import Game
 from trialea.envs.registry import entry_of
@@ -114,7 +114,7 @@ def load_config(path: str | Path, changes: Sequence[str] = ()) -> TournamentConf
     config = load(TournamentConfig, path, changes, FOLDER)
     config.make_game()
     if config.tables != "all" and len(config.agents) <= config.make_game().num_players:
-        raise OptionError(f"{path}: tables: there is one table only, for {len(config.agents)} agents")
+        raise OptionError(f"{source(path, changes)}: tables: there is one table only, for {len(config.agents)} agents")
     return config
 
 

@@ -184,6 +184,12 @@ def test_the_solver_of_poker_figures_is_told_the_turns() -> None:
         solve(game_of("poker_figures"))
 
 
+@pytest.mark.parametrize("seeds", [[-1], [2**64], [1.7], ["a"], 7, [[1, 2]], [True], None])
+def test_what_are_no_seeds(seeds: Any) -> None:
+    with pytest.raises(OptionError, match="seeds must be whole numbers from 0 to 18446744073709551615 in one row"):
+        game_of("no_dice").start(seeds)
+
+
 @every_game
 def test_an_agent_for_another_game_is_refused(name: str) -> None:
     """Each of ours says what it is for."""

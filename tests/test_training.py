@@ -127,7 +127,7 @@ def test_the_folder_holds_checkpoints_and_a_model_and_no_litter(finished: Path) 
     names = sorted(path.name for path in (finished / "checkpoints").iterdir())
     assert names == [f"{k * ROLLOUT:012d}" for k in (2, 4, 6)]
     for path in (finished / "checkpoints").iterdir():
-        assert sorted(item.name for item in path.iterdir()) == ["model.zip", "past.pt", "state.npz"]
+        assert sorted(item.name for item in path.iterdir()) == ["config.yaml", "model.zip", "past.pt", "state.npz"]
     assert sorted(path.name for path in finished.iterdir()) == [
         "checkpoints",
         "config.yaml",

@@ -307,7 +307,7 @@ def test_another_storage_by_url_and_on_the_command_line(tmp_path: Path, monkeypa
         ({"space": {}}, "space"),
         ({"changes": ["frames"]}, "written key=value"),
         ({"base": "nothing.yaml"}, "^no configuration lies at nothing.yaml"),
-        ({"changes": ["frmaes=1"]}, "base.yaml: frmaes: there is no such key"),
+        ({"changes": ["frmaes=1"]}, "base.yaml, changed by frmaes=1: frmaes: there is no such key"),
         ({"study": "../mine"}, "study: String should match"),
         ({"trials": 0}, "trials"),
         ({"pruner": "mean"}, "pruner"),

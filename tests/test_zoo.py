@@ -63,6 +63,8 @@ def test_each_says_how_it_was_trained(game: str, name: str, tmp_path: Path) -> N
 def test_who_is_not_there_is_named_with_those_who_are() -> None:
     with pytest.raises(UnknownNameError, match="no agent 'zoo:nobody' for no_dice; it has: .*zoo:ppo-2p"):
         make_agent("zoo:nobody", make_game("no_dice"))
+    with pytest.raises(UnknownNameError, match="chess"):
+        zoo.names("chess")
     with pytest.raises(UnknownNameError, match="it has: none"):
         make_agent("zoo:ppo-2p", make_game("last_die"))
     with pytest.raises(ModelFileError, match="with 2 players .* not no_dice with 3 players"):

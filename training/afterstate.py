@@ -196,7 +196,7 @@ class Learner:
         self.network.load_state_dict(read_network(folder / MODEL, self._game).state_dict())
         with readable(folder, "checkpoint"):
             self._optimizer.load_state_dict(torch.load(folder / OPTIMIZER, weights_only=True))
-            with np.load(folder / STATE, allow_pickle=False) as stored:
+            with (folder / STATE).open("rb") as file, np.load(file, allow_pickle=False) as stored:
                 self.games, self.frames, seconds = int(stored["games"]), int(stored["frames"]), stored["seconds"]
         return float(seconds)
 

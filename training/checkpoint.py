@@ -15,14 +15,17 @@ from typing import Any
 
 import numpy as np
 import torch
+import yaml
 from sb3_contrib import MaskablePPO
 
 from trialea.agents.model import MODEL, POLICY, load_weights, network_from, readable, write_facts, written_whole
+from trialea.envs.errors import OptionError
 from trialea.evaluation.measure import versions
 from trialea.training.config import TrainConfig
 from trialea.training.league import League
 from trialea.training.vec_env import GamesVecEnv
 
+CONFIG = "config.yaml"
 STATE = "state.npz"
 PAST = "past.pt"
 OPTIMIZER = "policy.optimizer.pth"  # in the model file, as stable-baselines3 calls it
@@ -50,11 +53,13 @@ def save_checkpoint(
 
 @contextmanager
 def new_checkpoint(target: Path) -> Iterator[Path]:
-    """A folder to write a checkpoint into, which then appears as `target`, whole."""
+    """A folder to write a checkpoint into, which then appears as `target`, whole, with the run's configuration."""
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(dir=target.parent, prefix=".writing-"))
     temporary.chmod(0o755)  # temporary folders are private, a checkpoint is not
     yield temporary
+    if (config := target.parent.parent / CONFIG).is_file():
+        shutil.copyfile(config, temporary / CONFIG)
     temporary.rename(target)
 
 
@@ -85,6 +90,20 @@ def newest_checkpoint(folder: Path) -> Path | None:
     return found[-1] if found else None
 
 
+def check_same(run: Path, checkpoint: Path) -> None:
+    """Raise `OptionError` where a run's configuration is no longer that of its checkpoint."""
+    if not (checkpoint / CONFIG).is_file():  # of a version that kept none there
+        return
+    with readable(checkpoint, "checkpoint"):
+        before, now = ({**yaml.safe_load((place / CONFIG).read_bytes())} for place in (checkpoint, run))
+    changed = [key for key in {**before, **now} if before.get(key) != now.get(key)]
+    if changed:
+        raise OptionError(
+            f"{run / CONFIG} is not what the run was trained with, in {', '.join(changed)}: put back"
+            f" {checkpoint / CONFIG}, or begin a new run"
+        )
+
+
 def open_folder(run: Path, frames: int) -> None:
     """Make a run's folder ready to go on after so many frames, from its checkpoint or its beginning.
 
@@ -95,11 +114,19 @@ def open_folder(run: Path, frames: int) -> None:
         shutil.rmtree(path, ignore_errors=True)
     metrics = run / "metrics.jsonl"
     if metrics.exists():
-        *lines, _unfinished = metrics.read_text(encoding="utf-8").split("\n")
-        kept = [line for line in lines if json.loads(line)["frames"] <= frames > 0]
+        *lines, _unfinished = metrics.read_text(encoding="utf-8", errors="replace").split("\n")
+        kept = [line for line in lines if 0 < frames >= _frames_of(line)]
         metrics.write_text("".join(line + "\n" for line in kept))
     noted = json.dumps({**versions(), "machine": platform.machine()}, indent=2)
     (run / "versions.json").write_text(noted + "\n", encoding="utf-8")
+
+
+def _frames_of(line: str) -> float:
+    """After how many frames a line of measurements was written; infinitely many where it cannot be read."""
+    try:
+        return int(json.loads(line)["frames"])
+    except (ValueError, TypeError, KeyError):
+        return float("inf")
 
 
 def restore(folder: Path, model: MaskablePPO, env: GamesVecEnv, league: League, config: TrainConfig) -> float:
@@ -109,10 +136,10 @@ def restore(folder: Path, model: MaskablePPO, env: GamesVecEnv, league: League, 
             model.policy.load_state_dict(load_weights(archive.read(POLICY)))
             optimizer = torch.load(io.BytesIO(archive.read(OPTIMIZER)), weights_only=True)
         model.policy.optimizer.load_state_dict(optimizer)
-        with np.load(folder / STATE, allow_pickle=False) as stored:
+        with (folder / STATE).open("rb") as file, np.load(file, allow_pickle=False) as stored:
             state = dict(stored)
         networks = torch.load(folder / PAST, weights_only=True)
-    pool = [network_from(_as_policy_weights(weights), config.ppo.activation) for weights in networks]
+        pool = [network_from(_as_policy_weights(weights), config.ppo.activation) for weights in networks]
     league.restore(pool, _beginning("league_", state))
     model.num_timesteps = int(state["frames"])
     league.play(config.make_games(config.stage_at(model.num_timesteps)))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveInt, StrictInt
 
-from trialea.configs import check, read, shipped
+from trialea.configs import check, read, shipped, source
 from trialea.envs.errors import OptionError
 from trialea.envs.game import Game
 from trialea.envs.registry import entry_of, named
@@ -253,15 +253,15 @@ def load_config(path: str | Path, changes: Sequence[str] = ()) -> RunConfig:
     Raises:
         OptionError: the file is missing or not a mapping, or a key or value does not fit; the message says which.
     """
-    content = read(path, changes)
+    content, where = read(path, changes), source(path, changes)
     if "algorithm" in content:
         algorithm = content["algorithm"]
         if not isinstance(algorithm, str) or algorithm not in ALGORITHMS:
-            raise OptionError(f"{path}: algorithm must be one of {', '.join(ALGORITHMS)}, not {algorithm!r}")
-        learnt: AfterstateConfig | RllibConfig = check(named(ALGORITHMS[algorithm]), content, path)
+            raise OptionError(f"{where}: algorithm must be one of {', '.join(ALGORITHMS)}, not {algorithm!r}")
+        learnt: AfterstateConfig | RllibConfig = check(named(ALGORITHMS[algorithm]), content, where)
         learnt.make_games()
         return learnt
-    config = check(TrainConfig, content, path)
+    config = check(TrainConfig, content, where)
     for stage in config.stages:
         config.make_games(stage)
     return config

@@ -12,8 +12,8 @@ from trialea.agents.model import MODEL, kind_of, read_model, write_policy, writt
 from trialea.agents.zoo import FOLDER
 from trialea.envs.errors import OptionError, TrialeaError
 from trialea.evaluation.report import read_metrics
+from trialea.training.checkpoint import CONFIG
 from trialea.training.config import load_config
-from trialea.training.train import CONFIG
 
 
 def publish(run: str | Path, name: str, zoo: Path = FOLDER) -> Path:

@@ -14,12 +14,12 @@ from sb3_contrib import MaskablePPO
 from stable_baselines3.common.logger import configure
 from stable_baselines3.common.utils import LinearSchedule
 
-from trialea.agents.model import ACTIVATIONS, MODEL, seats_of, snapshot
+from trialea.agents.model import ACTIVATIONS, MODEL, ModelFileError, seats_of, snapshot
 from trialea.envs.agent import ValuesActions, make_agent
 from trialea.envs.errors import OptionError
 from trialea.training.afterstate import Learner, self_play
 from trialea.training.callbacks import Report, RunCallback, stop_on_interrupt
-from trialea.training.checkpoint import newest_checkpoint, open_folder, restore, save_model
+from trialea.training.checkpoint import CONFIG, check_same, newest_checkpoint, open_folder, restore, save_model
 from trialea.training.config import AfterstateConfig, RunConfig, TrainConfig, load_config
 from trialea.training.league import League
 from trialea.training.policy import masked_ppo
@@ -28,7 +28,6 @@ from trialea.training.vec_env import GamesVecEnv
 if TYPE_CHECKING:
     from trialea.training.rllib.config import RllibConfig
 
-CONFIG = "config.yaml"
 Parts = tuple[MaskablePPO, GamesVecEnv, League]
 
 
@@ -65,7 +64,15 @@ def resume(folder: str | Path, progress: bool = True, report: Report | None = No
     if (run / MODEL).exists():
         raise OptionError(f"the run in {run} is complete: there is nothing to resume")
     config = load_config(run / CONFIG)
-    return _prepare(config)(run, newest_checkpoint(run / "checkpoints"), progress, report)
+    checkpoint = newest_checkpoint(run / "checkpoints")
+    try:
+        if checkpoint is not None:
+            check_same(run, checkpoint)
+        return _prepare(config)(run, checkpoint, progress, report)
+    except ModelFileError as error:
+        if checkpoint is None or str(checkpoint) not in str(error):
+            raise
+        raise ModelFileError(f"{error}. Delete {checkpoint} to go on from the checkpoint before it") from error
 
 
 def _prepare(config: RunConfig) -> Callable[[Path, Path | None, bool, Report | None], bool]:

@@ -29,8 +29,9 @@ from trialea.agents.model import MODEL, written_whole
 from trialea.envs.errors import OptionError
 from trialea.evaluation.regret import solution_of
 from trialea.evaluation.report import read_metrics
+from trialea.training.checkpoint import CONFIG
 from trialea.training.config import AfterstateConfig, RunConfig
-from trialea.training.train import CONFIG, resume, train
+from trialea.training.train import resume, train
 from trialea.training.tune_config import Range, TuneConfig, in_yaml
 
 SETTINGS = "tune.yaml"

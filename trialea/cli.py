@@ -100,7 +100,9 @@ def games(as_json: AsJson = False) -> None:
     if as_json:
         print_json(rows)
         return
-    table = Table("game", "players", "options", "agents", "what it is")
+    table = Table("game", "players")
+    for column in ("options", "agents", "what it is"):
+        table.add_column(column, overflow="fold")
     for row in rows:
         low, high = row["players"]
         settings = "\n".join(f"--{key.replace('_', '-')}={value}" for key, value in row["options"].items())

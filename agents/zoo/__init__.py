@@ -11,13 +11,19 @@ from pathlib import Path
 from typing import Any
 
 from trialea.envs.errors import UnknownNameError
+from trialea.envs.registry import entry_of
 
 PREFIX = "zoo:"
 FOLDER = Path(__file__).parent
 
 
 def names(game: str) -> list[str]:
-    """The agents for the game of this name, each as `zoo:NAME`."""
+    """The agents for the game of this name, each as `zoo:NAME`; none where there are none.
+
+    Raises:
+        UnknownNameError: there is no such game.
+    """
+    entry_of(game)
     return sorted(PREFIX + file.stem for file in (FOLDER / game).glob("*.zip"))
 
 

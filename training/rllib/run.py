@@ -148,7 +148,7 @@ class Learner:
             shared = self._config.policies == "shared"
             policies = [weights if shared else of_seat(weights, seat) for seat in range(len(self._modules))]
             self._restored = policies, torch.load(folder / OPTIMIZERS, weights_only=True)
-            with np.load(folder / STATE, allow_pickle=False) as stored:
+            with (folder / STATE).open("rb") as file, np.load(file, allow_pickle=False) as stored:
                 self.games, self.frames, seconds = int(stored["games"]), int(stored["frames"]), stored["seconds"]
         self._games_before, self._frames_before = self.games, self.frames
         return float(seconds)
