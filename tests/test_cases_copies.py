@@ -276,10 +276,8 @@ def installed_copy(folder: Path) -> Path:
     return folder
 
 
-# Everything is compiled anew, which takes long: one game in every run, the others with the slow tests.
-@pytest.mark.parametrize(
-    "name", [*(pytest.param(name, marks=pytest.mark.slow) for name in [*GAMES][:-1]), [*GAMES][-1]]
-)
+@pytest.mark.slow  # everything is compiled anew
+@every_game
 def test_case_8_works_where_no_cache_can_be_written(name: str, tmp_path: Path) -> None:
     """Case 8: package read-only, no HOME, no cache folder for numba or for tables: import, step, a small solve."""
     home, work = tmp_path / "a_file", tmp_path / "work"

@@ -141,7 +141,7 @@ def test_an_agent_that_lost_every_game_has_a_rating_with_a_width() -> None:
 def test_units_that_are_all_alike_tell_as_much_as_so_many_won_or_lost() -> None:
     """Seat 0 wins every game, so each agent half of each of 30 units: Jeffreys' interval for 15 of 30."""
     shares = np.tile([[1.0, 0.0], [1.0, 0.0]], (30, 1))
-    found = fit_ratings(match_of(shares, make_seatings(2, 2)), resamples=1500, anchor=0)
+    found = fit_ratings(match_of(shares, make_seatings(2, 2)), resamples=800, anchor=0)
     ends = [10 ** (limit / 400) / (1 + 10 ** (limit / 400)) for limit in found.interval[1]]
     assert ends == pytest.approx(beta.ppf([0.025, 0.975], 15.5, 15.5), abs=0.02)
 

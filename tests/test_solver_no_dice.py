@@ -108,7 +108,7 @@ def test_more_points_are_never_better_and_the_others_never_worse() -> None:
 
 def on_the_table(game: Game, throws: int, mover: int, totals: tuple[int, int]) -> States:
     """All 7,776 throws, the mover having `totals[0]` and the other `totals[1]`."""
-    states = game.start(np.zeros(rules.NUM_OUTCOMES), first_player=mover)
+    states = game.start(np.zeros(rules.NUM_OUTCOMES, int), first_player=mover)
     states.dice = [rules.outcome_faces(outcome) for outcome in range(rules.NUM_OUTCOMES)]
     states.throws = throws
     states.scores[:, mover], states.scores[:, 1 - mover] = totals

@@ -152,7 +152,7 @@ def chances_of(solution: Solution, vector: Vector) -> np.ndarray:
     game = solution.game
     agent = SolverAgent(game)
     agent.solution = solution
-    states = game.start(np.zeros(rules.NUM_OUTCOMES))
+    states = game.start(np.zeros(rules.NUM_OUTCOMES, int))
     states.dice = [rules.outcome_faces(outcome) for outcome in range(rules.NUM_OUTCOMES)]
     states.scores[:, : len(vector)] = vector
     scores = game.tables.scores.astype(int)

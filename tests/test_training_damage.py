@@ -29,11 +29,10 @@ def unfinished(finished: Path, tmp_path: Path) -> Path:
     return tmp_path / "run"
 
 
-@pytest.mark.parametrize("line", ["", '{"fra', '{"seconds": 1}', "3", "garbage"])
-def test_measurements_that_cannot_be_read_are_dropped(line: str, finished: Path, unfinished: Path) -> None:
+def test_measurements_that_cannot_be_read_are_dropped(finished: Path, unfinished: Path) -> None:
     file = unfinished / "metrics.jsonl"
     first, _, *others = file.read_text().splitlines()
-    file.write_text("\n".join([first, line, *others, ""]))
+    file.write_text("\n".join([first, "", '{"fra', '{"seconds": 1}', "3", "garbage", *others, ""]))
     assert resume(unfinished, progress=False)
     frames = [measured["frames"] for measured in metrics(finished)]
     assert [measured["frames"] for measured in metrics(unfinished)] == [frames[0], *frames[2:]]
