@@ -111,7 +111,7 @@ def test_compare_gives_the_median_of_the_ratios_of_pairs(monkeypatch: pytest.Mon
     ("players", "options"),
     [
         pytest.param(2, {"target": 6}, marks=pytest.mark.slow),
-        (2, {"target": 9, "throws": 2}),
+        (2, {"target": 5, "throws": 2}),
         (2, {"target": 5, "intermediates": "natural"}),
         (3, {"target": 3}),
     ],

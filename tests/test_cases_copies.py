@@ -67,9 +67,9 @@ class Twins:
                 name,
                 partial(SubprocVecEnv, start_method="spawn"),
                 id=f"spawn-{name}",
-                marks=[pytest.mark.slow] if place else [],  # processes take long to start: one game by default
+                marks=pytest.mark.slow,  # processes take long to start
             )
-            for place, name in enumerate(GAMES)
+            for name in GAMES
         ),
     ],
 )

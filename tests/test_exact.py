@@ -268,6 +268,7 @@ def assert_wins_agree(game: Game, agents: list[Any], games: int) -> None:
         assert (np.abs(shares.mean(axis=0) - expected) < 4.5 * shares.std(axis=0) / len(shares) ** 0.5 + 1e-3).all()
 
 
+@pytest.mark.slow
 def test_two_players_win_as_often_as_they_should() -> None:
     game = game_of("no_dice", 2, target=12)
     assert_wins_agree(game, [make_agent("random", game, seed=7), make_agent("greedy", game)], 10_000)
