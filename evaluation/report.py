@@ -133,12 +133,12 @@ def _page(template: str, shown: Sequence[Evaluation], drawn: dict[str, str], **v
 
 
 def read_metrics(run_folder: Path) -> list[dict[str, Any]]:
-    """The measurements of a training run, none where it kept none; a line cut off in writing is left out."""
+    """The measurements of a training run, none where it kept none; a line that cannot be read is left out."""
     path = run_folder / "metrics.jsonl"
     if not path.is_file():
         return []
     measured = []
-    for line in path.read_text("utf-8").splitlines():
+    for line in path.read_text("utf-8", errors="replace").splitlines():
         try:
             found = json.loads(line)
         except json.JSONDecodeError:

@@ -31,7 +31,7 @@ from trialea.agents.afterstate import (
     read_network,
     save_network,
 )
-from trialea.agents.model import MODEL, readable
+from trialea.agents.model import MODEL
 from trialea.envs.agent import Agent
 from trialea.envs.game import Game
 from trialea.training.callbacks import (
@@ -42,7 +42,7 @@ from trialea.training.callbacks import (
     stop_on_interrupt,
     write_measurement,
 )
-from trialea.training.checkpoint import new_checkpoint, open_folder
+from trialea.training.checkpoint import new_checkpoint, open_folder, readable_checkpoint
 from trialea.training.config import AfterstateConfig
 
 if TYPE_CHECKING:
@@ -193,8 +193,8 @@ class Learner:
 
     def restore(self, folder: Path) -> float:
         """Put the run back where `save` found it; returns the seconds it had taken. No code is read."""
-        self.network.load_state_dict(read_network(folder / MODEL, self._game).state_dict())
-        with readable(folder, "checkpoint"):
+        with readable_checkpoint(folder):
+            self.network.load_state_dict(read_network(folder / MODEL, self._game).state_dict())
             self._optimizer.load_state_dict(torch.load(folder / OPTIMIZER, weights_only=True))
             with (folder / STATE).open("rb") as file, np.load(file, allow_pickle=False) as stored:
                 self.games, self.frames, seconds = int(stored["games"]), int(stored["frames"]), stored["seconds"]

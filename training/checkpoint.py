@@ -18,9 +18,19 @@ import torch
 import yaml
 from sb3_contrib import MaskablePPO
 
-from trialea.agents.model import MODEL, POLICY, load_weights, network_from, readable, write_facts, written_whole
+from trialea.agents.model import (
+    MODEL,
+    POLICY,
+    ModelFileError,
+    load_weights,
+    network_from,
+    readable,
+    write_facts,
+    written_whole,
+)
 from trialea.envs.errors import OptionError
 from trialea.evaluation.measure import versions
+from trialea.evaluation.report import read_metrics
 from trialea.training.config import TrainConfig
 from trialea.training.league import League
 from trialea.training.vec_env import GamesVecEnv
@@ -90,11 +100,21 @@ def newest_checkpoint(folder: Path) -> Path | None:
     return found[-1] if found else None
 
 
+@contextmanager
+def readable_checkpoint(folder: Path) -> Iterator[None]:
+    """Turn whatever goes wrong with what lies in this folder into a `ModelFileError` that says how to go on."""
+    try:
+        with readable(folder, "checkpoint"):
+            yield
+    except ModelFileError as error:
+        raise ModelFileError(f"{error}. Delete {folder} to go on from the checkpoint before it") from error
+
+
 def check_same(run: Path, checkpoint: Path) -> None:
     """Raise `OptionError` where a run's configuration is no longer that of its checkpoint."""
     if not (checkpoint / CONFIG).is_file():  # of a version that kept none there
         return
-    with readable(checkpoint, "checkpoint"):
+    with readable_checkpoint(checkpoint):
         before, now = ({**yaml.safe_load((place / CONFIG).read_bytes())} for place in (checkpoint, run))
     changed = [key for key in {**before, **now} if before.get(key) != now.get(key)]
     if changed:
@@ -114,24 +134,15 @@ def open_folder(run: Path, frames: int) -> None:
         shutil.rmtree(path, ignore_errors=True)
     metrics = run / "metrics.jsonl"
     if metrics.exists():
-        *lines, _unfinished = metrics.read_text(encoding="utf-8", errors="replace").split("\n")
-        kept = [line for line in lines if 0 < frames >= _frames_of(line)]
-        metrics.write_text("".join(line + "\n" for line in kept))
+        dated = [line for line in read_metrics(run) if isinstance(line.get("frames"), int)]
+        metrics.write_text("".join(json.dumps(line) + "\n" for line in dated if line["frames"] <= frames > 0))
     noted = json.dumps({**versions(), "machine": platform.machine()}, indent=2)
     (run / "versions.json").write_text(noted + "\n", encoding="utf-8")
 
 
-def _frames_of(line: str) -> float:
-    """After how many frames a line of measurements was written; infinitely many where it cannot be read."""
-    try:
-        return int(json.loads(line)["frames"])
-    except (ValueError, TypeError, KeyError):
-        return float("inf")
-
-
 def restore(folder: Path, model: MaskablePPO, env: GamesVecEnv, league: League, config: TrainConfig) -> float:
     """Put a run back where `save_checkpoint` found it; returns the seconds it had taken. No code is read."""
-    with readable(folder, "checkpoint"):
+    with readable_checkpoint(folder):
         with zipfile.ZipFile(folder / MODEL) as archive:
             model.policy.load_state_dict(load_weights(archive.read(POLICY)))
             optimizer = torch.load(io.BytesIO(archive.read(OPTIMIZER)), weights_only=True)

@@ -14,7 +14,7 @@ from sb3_contrib import MaskablePPO
 from stable_baselines3.common.logger import configure
 from stable_baselines3.common.utils import LinearSchedule
 
-from trialea.agents.model import ACTIVATIONS, MODEL, ModelFileError, seats_of, snapshot
+from trialea.agents.model import ACTIVATIONS, MODEL, seats_of, snapshot
 from trialea.envs.agent import ValuesActions, make_agent
 from trialea.envs.errors import OptionError
 from trialea.training.afterstate import Learner, self_play
@@ -65,14 +65,9 @@ def resume(folder: str | Path, progress: bool = True, report: Report | None = No
         raise OptionError(f"the run in {run} is complete: there is nothing to resume")
     config = load_config(run / CONFIG)
     checkpoint = newest_checkpoint(run / "checkpoints")
-    try:
-        if checkpoint is not None:
-            check_same(run, checkpoint)
-        return _prepare(config)(run, checkpoint, progress, report)
-    except ModelFileError as error:
-        if checkpoint is None or str(checkpoint) not in str(error):
-            raise
-        raise ModelFileError(f"{error}. Delete {checkpoint} to go on from the checkpoint before it") from error
+    if checkpoint is not None:
+        check_same(run, checkpoint)
+    return _prepare(config)(run, checkpoint, progress, report)
 
 
 def _prepare(config: RunConfig) -> Callable[[Path, Path | None, bool, Report | None], bool]:

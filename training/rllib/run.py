@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from trialea.agents.model import MODEL, ModelAgent, network_from, read_model, readable, write_policy
+from trialea.agents.model import MODEL, ModelAgent, network_from, read_model, write_policy
 from trialea.agents.seats import SeatsAgent, of_seat, write_seats
 from trialea.envs.agent import Agent
 from trialea.envs.errors import IllegalActionError, TrialeaError
 from trialea.training.afterstate import self_play
 from trialea.training.callbacks import Report
-from trialea.training.checkpoint import new_checkpoint
+from trialea.training.checkpoint import new_checkpoint, readable_checkpoint
 from trialea.training.rllib.algorithm import ILLEGAL_ACTIONS, module_of, ppo_config, ray
 from trialea.training.rllib.config import RllibConfig
 
@@ -143,7 +143,7 @@ class Learner:
 
     def restore(self, folder: Path) -> float:
         """Put the run back where `save` found it; returns the seconds it had taken. No code is read."""
-        with readable(folder, "checkpoint"):
+        with readable_checkpoint(folder):
             _, weights = read_model(folder / MODEL)
             shared = self._config.policies == "shared"
             policies = [weights if shared else of_seat(weights, seat) for seat in range(len(self._modules))]
