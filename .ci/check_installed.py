@@ -65,7 +65,7 @@ def data_files() -> None:
     assert files("trialea").joinpath("py.typed").is_file()
     configs = [file.name for file in files("trialea.configs").iterdir() if file.name.endswith(".yaml")]
     assert configs, "no config was installed"
-    templates = files("trialea.evaluation").joinpath("templates")
+    templates = files("trialea.evaluation.reports").joinpath("templates")
     assert any(file.name.endswith(".html.j2") for file in templates.iterdir()), "no template was installed"
 
 

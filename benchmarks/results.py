@@ -16,11 +16,11 @@ from rich.console import Console
 
 from trialea.agents import solve, zoo
 from trialea.agents.model import written_whole
-from trialea.console import progress_bar
+from trialea.commands.console import progress_bar
 from trialea.envs.errors import OptionError, TrialeaError
 from trialea.envs.game import Game
 from trialea.evaluation import evaluate
-from trialea.evaluation.exact import evaluate_exactly
+from trialea.evaluation.measures.exact import evaluate_exactly
 from trialea.training.publish import write_about
 
 PAGES = ("README.md", "docs/results.md")

@@ -22,11 +22,11 @@ class Entry:
         agents: `"module:class"` of each agent that it offers by name; each is made as `class(game, seed)`.
         solver: the module whose `solve(game, progress)` gives its exact solution; empty if there is none.
         most_players: up to how many players an agent exists, where that is fewer than the game takes.
-        exact: the module that values policies exactly, see `trialea.evaluation.exact`; empty if there is none.
+        exact: the module that values policies exactly, see `trialea.evaluation.measures.exact`; empty if there is none.
         benchmark: `"module:function"` that times the solver against another way, see `trialea.benchmarks`; empty if
             there is none.
         estimate: `"module:class"` of an estimated value function, made as `class(game)`, for luck where the solver does
-            not reach, see `trialea.evaluation.luck`; empty if there is none.
+            not reach, see `trialea.evaluation.measures.luck`; empty if there is none.
         afterstates: the module of its positions between turns, see `trialea.agents.afterstate`; empty if there is none.
     """
 

@@ -1,6 +1,8 @@
 """Matches, regret and reports."""
 
-from trialea.evaluation.exact import (
+from trialea.evaluation.matches.match import Decisions, Match, UnfinishedMatchError, play_match
+from trialea.evaluation.measures.evaluation import Evaluation, evaluate
+from trialea.evaluation.measures.exact import (
     ExactEvaluation,
     best_response,
     evaluate_exactly,
@@ -9,13 +11,11 @@ from trialea.evaluation.exact import (
     known_policy,
     nash_conv,
 )
-from trialea.evaluation.intervals import interval_of_mean, t_interval, wilson
-from trialea.evaluation.luck import Adjusted, Luck, LuckMeter, Parts, ValueFunction, value_function_of
-from trialea.evaluation.match import Decisions, Match, UnfinishedMatchError, play_match
-from trialea.evaluation.measure import Evaluation, evaluate
-from trialea.evaluation.regret import Mistake, Part, Regret
-from trialea.evaluation.report import write_report, write_tournament_report
-from trialea.evaluation.sample_size import GamesNeeded, games_needed
+from trialea.evaluation.measures.intervals import interval_of_mean, t_interval, wilson
+from trialea.evaluation.measures.luck import Adjusted, Luck, LuckMeter, Parts, ValueFunction, value_function_of
+from trialea.evaluation.measures.regret import Mistake, Part, Regret
+from trialea.evaluation.measures.sample_size import GamesNeeded, games_needed
+from trialea.evaluation.reports.report import write_report, write_tournament_report
 
 __all__ = [
     "Adjusted",

@@ -22,7 +22,7 @@ from trialea.envs.game import Game, States
 from trialea.envs.jit import entry
 from trialea.envs.loops import MAX_PLAYERS
 from trialea.envs.registry import GAMES
-from trialea.evaluation.regret import solution_of
+from trialea.evaluation.measures.regret import solution_of
 
 JIT_OFF = os.environ.get("NUMBA_DISABLE_JIT", "0") != "0"
 

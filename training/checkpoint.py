@@ -29,8 +29,8 @@ from trialea.agents.model import (
     written_whole,
 )
 from trialea.envs.errors import OptionError
-from trialea.evaluation.measure import versions
-from trialea.evaluation.report import read_metrics
+from trialea.evaluation.measures.evaluation import versions
+from trialea.evaluation.reports.report import read_metrics
 from trialea.training.config import TrainConfig
 from trialea.training.league import League
 from trialea.training.vec_env import GamesVecEnv

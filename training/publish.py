@@ -11,7 +11,7 @@ from typing import Any
 from trialea.agents.model import MODEL, kind_of, read_model, write_policy, written_whole
 from trialea.agents.zoo import FOLDER
 from trialea.envs.errors import OptionError, TrialeaError
-from trialea.evaluation.report import read_metrics
+from trialea.evaluation.reports.report import read_metrics
 from trialea.training.checkpoint import CONFIG
 from trialea.training.config import load_config
 

@@ -2,8 +2,8 @@
 
 A win is counted by its share: half of it for a draw. Positions are valued backwards from the last turn of all, within a
 turn those first in which the mover has written most; a policy's turns are `trialea.agents.poker_figures.policy`'s, a
-best response's those of `trialea.agents.poker_figures.backward`. See `trialea.evaluation.exact` for what this module
-must offer.
+best response's those of `trialea.agents.poker_figures.backward`. `trialea.evaluation.measures.exact` lists what this
+module must offer.
 """
 
 from __future__ import annotations

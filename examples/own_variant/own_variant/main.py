@@ -8,9 +8,9 @@ from typing import Any
 import trialea
 from own_variant import make_game
 from trialea.evaluation import evaluate
-from trialea.evaluation.exact import evaluate_exactly
+from trialea.evaluation.measures.exact import evaluate_exactly
 from trialea.training.config import load_config
-from trialea.training.train import train
+from trialea.training.run import train
 
 CONFIG = Path(__file__).with_name("training.yaml")
 

@@ -1,0 +1,1 @@
+"""Measures of play: regret, luck, exact values, and the intervals round them."""

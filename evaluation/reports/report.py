@@ -1,0 +1,198 @@
+"""One page that shows evaluations or a tournament: self-contained HTML, readable on a phone, by day and by night."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from trialea.envs.errors import OptionError, missing_extra
+from trialea.evaluation.measures.evaluation import Evaluation
+from trialea.evaluation.measures.intervals import Interval
+from trialea.evaluation.measures.luck import in_times
+from trialea.evaluation.reports import plots
+from trialea.evaluation.tournaments.standings import Tournament, leads
+
+
+def write_report(evaluations: Sequence[Evaluation], path: str | Path, run_folders: Sequence[str | Path] = ()) -> Path:
+    """Write a report of some evaluations: one HTML file that needs nothing else, written whole or not at all.
+
+    Args:
+        evaluations: at least one, as from `evaluate`.
+        path: the file to write; its folder is made if need be.
+        run_folders: training runs, whose learning curves are shown together, as far as they have a `metrics.jsonl`:
+            one JSON object a line, with `frames` and any of `win_rate/<opponent>`, `regret` and `optimal_share`.
+
+    Returns:
+        The path of the file.
+
+    Raises:
+        OptionError: no evaluations.
+        MissingExtraError: the extra `report` is not installed.
+    """
+    if not evaluations:
+        raise OptionError("a report needs at least one evaluation")
+    return _write(Path(path), render(evaluations, [read_metrics(Path(run)) for run in run_folders]))
+
+
+def write_tournament_report(tournament: Tournament, path: str | Path) -> Path:
+    """Write a report of a tournament; see `write_report`.
+
+    Raises:
+        MissingExtraError: the extra `report` is not installed.
+    """
+    return _write(Path(path), render_tournament(tournament))
+
+
+def check_can_report() -> None:
+    """Raise `MissingExtraError` where the extra `report` is not installed."""
+    _environment()
+    with plots.settings():
+        pass
+
+
+def render(evaluations: Sequence[Evaluation], runs: Sequence[Sequence[dict[str, Any]]] = ()) -> str:
+    """The report's HTML; see `write_report`."""
+    return _page(
+        "report.html.j2",
+        evaluations,
+        {"win_rates": plots.win_rates(evaluations), "learning": plots.learning_curves(runs)},
+        several_runs=len(runs) > 1,
+        title=_title(evaluations),
+        evaluations=evaluations,
+    )
+
+
+def render_tournament(tournament: Tournament) -> str:
+    """The HTML of a tournament's report; see `write_tournament_report`."""
+    evaluation, ratings = tournament.evaluation, tournament.ratings
+    place = {name: a for a, name in enumerate(evaluation.agents)}
+    verdicts: dict[tuple[int, int], str] = {}
+    for winner, loser in leads(tournament.pairs):
+        verdicts[place[winner], place[loser]], verdicts[place[loser], place[winner]] = "won", "lost"
+    agents = range(len(evaluation.agents))
+    return _page(
+        "tournament.html.j2",
+        [evaluation],
+        {"ratings_plot": plots.ratings(evaluation.agents, ratings)},
+        title=f"Tournament in {evaluation.game}",
+        tournament=tournament,
+        evaluation=evaluation,
+        ratings=ratings,
+        order=sorted(agents, key=lambda a: ratings.rank[a]),
+        verdicts={(a, b): verdicts.get((a, b), "") for a in agents for b in agents},
+    )
+
+
+def _environment() -> Any:
+    try:
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+    except ImportError:
+        raise missing_extra("jinja2", "report", "a report") from None
+    loader = PackageLoader("trialea.evaluation.reports")
+    environment = Environment(
+        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters.update(
+        percent=percent, spread=spread, signed=signed, plain=plain, worth=worth, in_times=in_times
+    )
+    return environment
+
+
+def _page(template: str, shown: Sequence[Evaluation], drawn: dict[str, str], **values: Any) -> str:
+    """A page from a template and its values. All text in them is escaped but that of the plots `drawn`.
+
+    The template also gets `regret_plots`, by the number of the evaluation and of the agent, `luck_plots`, by that of
+    the evaluation, and `versions`.
+    """
+    environment = _environment()
+    from markupsafe import Markup
+
+    regret_plots = {
+        (i, a): Markup(plots.regret_parts(regret, evaluation.regret_unit, f"regret-{i}-{a}"))
+        for i, evaluation in enumerate(shown)
+        for a, regret in enumerate(evaluation.regret or ())
+        if regret.per_decision
+    }
+    luck_plots = {
+        i: Markup(plots.luck(evaluation.agents, evaluation.adjusted, f"luck-{i}"))
+        for i, evaluation in enumerate(shown)
+        if evaluation.adjusted
+    }
+    page: str = environment.get_template(template).render(
+        regret_plots=regret_plots,
+        luck_plots=luck_plots,
+        versions={name: found for evaluation in shown for name, found in evaluation.versions.items()},
+        **{name: Markup(plot) for name, plot in drawn.items()},
+        **values,
+    )
+    return page
+
+
+def read_metrics(run_folder: Path) -> list[dict[str, Any]]:
+    """The measurements of a training run, none where it kept none; a line that cannot be read is left out."""
+    path = run_folder / "metrics.jsonl"
+    if not path.is_file():
+        return []
+    measured = []
+    for line in path.read_text("utf-8", errors="replace").splitlines():
+        try:
+            found = json.loads(line)
+        except json.JSONDecodeError:
+            continue
+        if isinstance(found, dict):
+            measured.append(found)
+    return measured
+
+
+def _title(evaluations: Sequence[Evaluation]) -> str:
+    """The agent that all evaluations begin with, if there is one, and the game."""
+    firsts = {evaluation.agents[0] for evaluation in evaluations}
+    games = ", ".join(dict.fromkeys(evaluation.game for evaluation in evaluations))
+    return f"{firsts.pop()} in {games}" if len(firsts) == 1 else games
+
+
+def percent(rate: float) -> str:
+    """A rate as a percentage with one decimal."""
+    return f"{100 * rate:.1f}\N{NO-BREAK SPACE}%".replace("-", "−")
+
+
+def spread(interval: Interval | None, decimals: int = 1, factor: float = 100.0) -> str:
+    """An interval, by default of rates and in per cent; None is that of results that do not vary."""
+    if interval is None:
+        return "does not vary"
+    low, high = (f"{factor * limit:.{decimals}f}".replace("-", "−") for limit in interval)
+    return f"{low} to {high}"
+
+
+def signed(rate: float) -> str:
+    """A difference of rates in percentage points."""
+    return f"{round(100 * rate, 1) + 0.0:+.1f}".replace("-", "−")  # no minus before a zero
+
+
+def plain(regret: float) -> str:
+    """A regret with as many decimals as help."""
+    return f"{regret:.3f}" if regret < 10 else f"{regret:.1f}"
+
+
+def worth(value: float, regret_unit: str) -> str:
+    """A value in words: wins in per cent, or points."""
+    return f"wins {percent(value)}" if regret_unit == "milli-wins" else f"{value:.2f} points to come"
+
+
+def _write(target: Path, text: str) -> Path:
+    """Write beside the target, then rename: a reader never meets half a page."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}-", suffix=".tmp")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        Path(name).chmod(0o644)
+        Path(name).replace(target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    return target

@@ -1,0 +1,1 @@
+"""Tournaments: every agent against every other, and the ratings that follow."""

@@ -1,0 +1,195 @@
+"""Blocks of games: what a worker plays of a tournament, and the files that keep it until all of them are there."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trialea.envs.agent import Agent, AgentLike, make_agent
+from trialea.envs.game import Game
+from trialea.evaluation.matches.match import Fault, Match, join, play_block
+from trialea.evaluation.matches.schedule import Schedule
+from trialea.evaluation.measures.luck import LuckMeter, ValueFunction, value_function_of
+from trialea.evaluation.measures.regret import HasActionValues, RegretMeter, solution_of
+
+Arrays = Mapping[str, NDArray[Any]]
+_OF_MATCH = ("numbers", "shares", "lengths", "plays", "points", "turns")
+_OF_REGRET, _OF_LUCK = "regret/", "luck/"
+_UNFINISHED = ".writing-"
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What a worker must know to play any block of a tournament.
+
+    Attributes:
+        game: what is played.
+        agents: (k) who plays: names, paths of model files, or agents.
+        seeds: (k) what the named agents' own random choices depend on.
+        names: (k) what they are called.
+        schedule: all games.
+        size: games in a block; the last one may have fewer.
+        worst: how many of each agent's worst decisions to keep; None where regret is not measured.
+        luck: whether luck is measured.
+    """
+
+    game: Game
+    agents: tuple[AgentLike, ...]
+    seeds: tuple[int, ...]
+    names: tuple[str, ...]
+    schedule: Schedule
+    size: int
+    worst: int | None
+    luck: bool
+
+    @property
+    def num_blocks(self) -> int:
+        """How many blocks the games make."""
+        return -(-self.schedule.games // self.size)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a block.
+
+    Attributes:
+        block: its number.
+        arrays: its finished games, what their decisions cost and what luck they had, as `match_of`, `regret_of` and
+            `luck_of` read them.
+        fault: what was illegal in it, if anything was; then not all its games are finished.
+    """
+
+    block: int
+    arrays: Arrays
+    fault: Fault | None
+
+
+def play(job: Job, block: int) -> Outcome:
+    """Play a block. What comes of it depends on nothing but the job and its number."""
+    agents = [_agent(agent, job.game, seed) for agent, seed in zip(job.agents, job.seeds, strict=True)]
+    numbers = np.arange(block * job.size, min((block + 1) * job.size, job.schedule.games))
+    with _one_thread():
+        match, decisions, fault = play_block(
+            job.game, agents, job.names, job.schedule, numbers, keep=job.luck or job.worst is not None
+        )
+    arrays = {name: getattr(match, name) for name in _OF_MATCH}
+    if job.worst is not None:
+        meter = RegretMeter(job.game, _solution(job.game), len(agents), job.schedule.num_units, job.worst)
+        meter.add(decisions)
+        arrays |= {f"{_OF_REGRET}{name}": array for name, array in meter.to_arrays().items()}
+    if job.luck:
+        luck_meter = LuckMeter(job.game, _values(job.game, job.worst is not None), job.schedule)
+        luck_meter.add(decisions)
+        arrays |= {f"{_OF_LUCK}{name}": array for name, array in luck_meter.to_arrays(match.numbers).items()}
+    return Outcome(block, arrays, fault)
+
+
+def match_of(schedule: Schedule, parts: Sequence[Arrays]) -> Match:
+    """The games of some blocks, at least one, in one piece."""
+    return join([Match(schedule, *(arrays[name] for name in _OF_MATCH)) for arrays in parts])
+
+
+def regret_of(meter: RegretMeter, parts: Sequence[Arrays]) -> RegretMeter:
+    """`meter`, with what the decisions of some blocks cost added to it, in order."""
+    for arrays in parts:
+        meter.add_arrays(_under(_OF_REGRET, arrays))
+    return meter
+
+
+def luck_of(meter: LuckMeter, parts: Sequence[Arrays]) -> LuckMeter:
+    """`meter`, with what luck the games of some blocks had added to it."""
+    for arrays in parts:
+        meter.add_arrays(arrays["numbers"], _under(_OF_LUCK, arrays))
+    return meter
+
+
+def _under(prefix: str, arrays: Arrays) -> dict[str, NDArray[Any]]:
+    return {name[len(prefix) :]: array for name, array in arrays.items() if name.startswith(prefix)}
+
+
+def _agent(agent: AgentLike, game: Game, seed: int) -> Agent:
+    return _named_agent(agent, game, seed) if isinstance(agent, str) else agent
+
+
+@lru_cache(maxsize=64)
+def _named_agent(name: str, game: Game, seed: int) -> Agent:
+    """Made once in each process."""
+    return make_agent(name, game, seed)
+
+
+@lru_cache(maxsize=4)
+def _solution(game: Game) -> HasActionValues:
+    """Read once in each process."""
+    return solution_of(game)
+
+
+@lru_cache(maxsize=4)
+def _values(game: Game, solved: bool) -> ValueFunction:
+    """Made once in each process, from the solution where there is known to be one."""
+    return value_function_of(game, _solution(game) if solved else None)[0]
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Let torch, where it is in use, add numbers up in the same order however many processors there are."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        yield
+        return
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+class BlockFolder:
+    """The folder in which finished blocks lie, one file each, written whole or not at all.
+
+    Args:
+        folder: made when the first block is written.
+        plan: a digest of what the tournament is; blocks of another one are not taken for its own.
+    """
+
+    def __init__(self, folder: Path, plan: str) -> None:
+        self._folder = folder
+        self._plan = plan
+
+    def write(self, block: int, arrays: Arrays) -> None:
+        """Keep a finished block."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        stored: dict[str, Any] = {"header": np.array(json.dumps({"plan": self._plan, "block": block})), **arrays}
+        with tempfile.NamedTemporaryFile(dir=self._folder, prefix=_UNFINISHED, delete=False) as file:
+            np.savez_compressed(file, **stored)
+        unfinished = Path(file.name)
+        unfinished.chmod(0o644)  # temporary files are private, a block is not
+        unfinished.replace(self._file(block))
+
+    def read(self, block: int) -> Arrays | None:
+        """A block that was kept; None if there is none, it is damaged or of another tournament."""
+        try:
+            with self._file(block).open("rb") as file, np.load(file, allow_pickle=False) as stored:
+                arrays = dict(stored)
+            header = json.loads(str(arrays.pop("header")))
+        except Exception:  # whatever a damaged file leads to
+            return None
+        return arrays if header == {"plan": self._plan, "block": block} else None
+
+    def remove_leftovers(self) -> None:
+        """Delete what a process that died while writing left behind."""
+        for path in self._folder.glob(f"{_UNFINISHED}*"):
+            path.unlink(missing_ok=True)
+
+    def _file(self, block: int) -> Path:
+        return self._folder / f"{block:06d}.npz"

@@ -1,0 +1,123 @@
+"""The configuration of a tournament: typed, read from YAML, changed by `key=value`, unknown keys refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveInt, field_validator
+
+from trialea.configs import load, shipped, source
+from trialea.envs.errors import OptionError
+from trialea.envs.game import Game
+from trialea.envs.registry import entry_of
+from trialea.evaluation.matches.match import distinct_names
+from trialea.evaluation.matches.schedule import Schedule, balanced_tables, make_schedule, make_seatings, rotations
+
+FOLDER = "tournaments"
+
+
+class TournamentConfig(BaseModel):
+    """Everything that decides a tournament.
+
+    Attributes:
+        game, players, options: what is played; by default for the fewest players.
+        agents: two or more: names or paths of runs or models; as a mapping, what each is to be called and its name or
+            path.
+        tables: with more agents than seats, who meets whom: `"all"` choices of agents, or a number of tables, at
+            least, that seats all agents equally often and lets every two meet.
+        games: at each table, at least; rounded up so that its agents hold all its seats equally often.
+        seed: from which the dice and the agents' own seeds follow.
+        duplicate: whether all tables play all their seatings with the same dice.
+        regret: whether to measure regret, where the game is solved.
+        luck: whether to measure luck, where the game is solved or estimated.
+        worst: how many of each agent's worst decisions to keep.
+        confidence: of all intervals.
+        anchor: the agent whose rating is 0; by default the mean rating is.
+        resamples: how many resamples of the units the intervals of ratings come from.
+        block: how many games are played, and kept on disk, together.
+        workers: processes that play blocks at the same time; by default one for each processor.
+        backend: where they run: `"loky"`, on this machine; `"ray"`, on a Ray cluster.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    game: str
+    players: PositiveInt | None = None
+    options: dict[str, Any] = {}
+    agents: dict[str, str]
+    tables: PositiveInt | Literal["all"] = "all"
+    games: PositiveInt = 1000
+    seed: int = Field(default=0, ge=0, lt=2**64)
+    duplicate: bool = True
+    regret: bool = True
+    luck: bool = True
+    worst: NonNegativeInt = 5
+    confidence: float = Field(default=0.95, gt=0, lt=1)
+    anchor: str = ""
+    resamples: int = Field(default=1000, ge=100)
+    block: PositiveInt = 1000
+    workers: PositiveInt | None = None
+    backend: Literal["loky", "ray"] = "loky"
+
+    @field_validator("agents", mode="before")
+    @classmethod
+    def _named(cls, agents: Any) -> Any:
+        """A list of agents as a mapping in which each is called by its own last name, made distinct by a number."""
+        if isinstance(agents, dict):
+            return agents
+        if not isinstance(agents, (list, tuple)):
+            raise ValueError(f"agents are a list of names and paths, or a mapping to them, not {agents!r}")
+        for agent in agents:
+            if not isinstance(agent, str):
+                raise ValueError(f"a list of agents holds names and paths, not {agent!r}")
+        names = [Path(agent).name.removesuffix(".zip") or agent for agent in agents]
+        return dict(zip(distinct_names(names), agents, strict=True))
+
+    @field_validator("agents")
+    @classmethod
+    def _enough(cls, agents: dict[str, str]) -> dict[str, str]:
+        if len(agents) < 2:
+            raise ValueError(f"a tournament is between at least 2 agents, not {len(agents)}")
+        if "human" in agents.values():
+            raise ValueError("a person cannot take part: play with `trialea play`")
+        return agents
+
+    def model_post_init(self, context: Any) -> None:
+        """Check what concerns several keys at once."""
+        if self.anchor and self.anchor not in self.agents:
+            raise ValueError(f"anchor must be one of the agents, {', '.join(self.agents)}, not {self.anchor!r}")
+
+    def make_game(self) -> Game:
+        """The game to be played."""
+        return Game(entry_of(self.game).name, self.players, **self.options)
+
+    def make_schedule(self, game: Game) -> Schedule:
+        """All games of the tournament."""
+        k, n = len(self.agents), game.num_players
+        if k > n and self.tables != "all":
+            seatings = rotations(balanced_tables(k, n, self.tables))
+        else:
+            seatings = make_seatings(k, n)
+        at_one_table = n if k > n else len(seatings)
+        rounds = -(-self.games // at_one_table)
+        return make_schedule(seatings, rounds * len(seatings), self.seed, self.duplicate)
+
+
+def load_config(path: str | Path, changes: Sequence[str] = ()) -> TournamentConfig:
+    """Read a tournament's configuration from YAML and change it; see `trialea.configs.load`.
+
+    Raises:
+        OptionError: the file is missing or not a mapping, or a key or value does not fit; the message says which.
+    """
+    config = load(TournamentConfig, path, changes, FOLDER)
+    config.make_game()
+    if config.tables != "all" and len(config.agents) <= config.make_game().num_players:
+        raise OptionError(f"{source(path, changes)}: tables: there is one table only, for {len(config.agents)} agents")
+    return config
+
+
+def shipped_configs() -> list[str]:
+    """The tournaments that the package brings, as paths that `load_config` takes."""
+    return shipped(FOLDER)

@@ -1,0 +1,348 @@
+"""Tournaments: every agent against every other, in blocks that any number of processes play and a folder keeps."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import pickle
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import BrokenExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from trialea.agents.cache import digest_of
+from trialea.envs.agent import AgentLike, make_agent
+from trialea.envs.dice import FOR_AGENT, derive_many
+from trialea.envs.errors import OptionError, TrialeaError, UnknownNameError
+from trialea.envs.registry import entry_of
+from trialea.evaluation.matches.match import Match, UnfinishedMatchError
+from trialea.evaluation.measures.evaluation import Evaluation, Judged, summarise
+from trialea.evaluation.measures.luck import Luck, LuckMeter, values_for
+from trialea.evaluation.measures.regret import RegretMeter, solution_of
+from trialea.evaluation.tournaments.blocks import Arrays, BlockFolder, Job, Outcome, luck_of, match_of, regret_of
+from trialea.evaluation.tournaments.config import TournamentConfig, load_config
+from trialea.evaluation.tournaments.standings import Tournament, standings
+from trialea.evaluation.tournaments.workers import check_backend, load_joblib, play_all
+
+CONFIG, PLAN, BLOCKS, RESULTS, REPORT = "config.yaml", "plan.json", "blocks", "results.json", "report.html"
+_FORMAT = 2
+_OBJECT = "an object"  # what an agent is that no name or file makes again
+
+
+class IncompleteTournamentError(TrialeaError):
+    """Blocks of a tournament are missing, so that it has no results yet; the message says how to go on.
+
+    Attributes:
+        missing: their numbers.
+    """
+
+    def __init__(self, folder: Path, missing: list[int], total: int, reason: str = "") -> None:
+        super().__init__(
+            f"{reason}the tournament in {folder} is incomplete: {len(missing)} of {total} blocks are missing"
+            f" ({_listed(missing)}). {_how_to_resume(folder)}"
+        )
+        self.missing = missing
+
+
+def run_tournament(
+    config: TournamentConfig,
+    folder: str | Path,
+    agents: Mapping[str, AgentLike] | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> Tournament:
+    """Run a tournament from its beginning, and write its results.
+
+    Args:
+        config: what to do.
+        folder: the run folder, which must not exist yet or be empty.
+        agents: agent objects to play under names that the configuration lists, instead of what it says there. They are
+            copied to the processes that play, and must keep to the protocol: no memory of what they played.
+        progress: called with the share of the blocks that are finished, from 0 to 1.
+
+    Raises:
+        UnfinishedMatchError: an agent chose an action that is not legal, or raised an error; its `evaluation` holds the
+            figures of the games that were finished. Blocks that were finished stay in the folder.
+        IncompleteTournamentError: a process that played died.
+        OptionError: a folder that is in use, or something in the configuration that cannot be.
+        UnknownNameError: an agent that does not exist for this game.
+        MissingExtraError: the extra `tournament`, or for Ray `cluster`, is not installed.
+    """
+    run = Path(folder)
+    if run.exists() and (not run.is_dir() or any(run.iterdir())):
+        raise OptionError(f"{run} exists already: choose another folder, delete it, or go on with --resume {run}")
+    job, plan = _prepare(config, agents or {})
+    config = _with_whole_paths(config, agents or {})
+    run.mkdir(parents=True, exist_ok=True)
+    (run / CONFIG).write_text(
+        yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True), encoding="utf-8"
+    )
+    _write_json(run / PLAN, plan)
+    return _play(run, config, job, plan, progress)
+
+
+def resume_tournament(
+    folder: str | Path,
+    agents: Mapping[str, AgentLike] | None = None,
+    progress: Callable[[float], None] | None = None,
+    changes: Iterable[str] = (),
+) -> Tournament:
+    """Go on with a tournament that was stopped, playing the blocks that are missing; see `run_tournament`.
+
+    Args:
+        folder: its run folder.
+        agents: as for `run_tournament`.
+        progress: as for `run_tournament`.
+        changes: `workers=…` and `backend=…`: all else is as it began.
+
+    Raises:
+        OptionError: no run folder, or an agent that is not what it was.
+    """
+    run = Path(folder)
+    _read_plan(run)
+    for change in (changes := list(changes)):
+        if change.partition("=")[0] not in ("workers", "backend"):
+            raise OptionError(f"a tournament that has begun cannot be changed: {change}; only workers and backend can")
+    config = load_config(run / CONFIG, changes)
+    job, plan = _prepare(config, agents or {})
+    _check_same(run, plan)
+    return _play(run, config, job, plan, progress)
+
+
+def read_tournament(folder: str | Path) -> Tournament:
+    """The results of a tournament that is complete, worked out from its blocks.
+
+    Raises:
+        IncompleteTournamentError: blocks are missing.
+        OptionError: no run folder.
+    """
+    run = Path(folder)
+    plan, config = _read_plan(run), load_config(run / CONFIG)
+    kept = BlockFolder(run / BLOCKS, _digest(plan))
+    total = -(-plan["games"] // config.block)
+    blocks = {block: arrays for block in range(total) if (arrays := kept.read(block)) is not None}
+    if len(blocks) < total:
+        raise IncompleteTournamentError(run, [block for block in range(total) if block not in blocks], total)
+    return _results(config, plan, [blocks[block] for block in range(total)])
+
+
+def _read_plan(run: Path) -> dict[str, Any]:
+    """What the tournament in a folder is, as `_prepare` said when it began."""
+    if not (run / CONFIG).is_file() or not (run / PLAN).is_file():
+        raise OptionError(f"{run} is no tournament's folder: it holds no {CONFIG} and {PLAN}")
+    try:
+        plan = json.loads((run / PLAN).read_bytes())
+    except ValueError:
+        plan = None
+    if not isinstance(plan, dict):
+        raise OptionError(
+            f"{run / PLAN} is damaged. The blocks that are finished are not lost: begin the same tournament in another"
+            f" folder, trialea tournament {run / CONFIG} --out OTHER, stop it and put its {PLAN} here"
+        )
+    return plan
+
+
+def _with_whole_paths(config: TournamentConfig, objects: Mapping[str, AgentLike]) -> TournamentConfig:
+    """The configuration with paths that hold wherever it is read again."""
+    known = entry_of(config.game).agents
+    whole = {
+        label: str(Path(agent).resolve())
+        if label not in objects and agent not in known and Path(agent).exists()
+        else agent
+        for label, agent in config.agents.items()
+    }
+    return config.model_copy(update={"agents": whole})
+
+
+def _prepare(config: TournamentConfig, objects: Mapping[str, AgentLike]) -> tuple[Job, dict[str, Any]]:
+    """What the workers must know, and what the tournament is, as plain data."""
+    if not isinstance(config, TournamentConfig):
+        raise OptionError(f"a tournament is described by a TournamentConfig, such as load_config gives, not {config!r}")
+    if not isinstance(objects, Mapping):
+        raise OptionError(f"agents must be a mapping from names of the configuration to agents, not {objects!r}")
+    check_backend(config.backend)
+    unknown = sorted(set(objects) - set(config.agents))
+    if unknown:
+        raise OptionError(
+            f"the tournament has no agent called {', '.join(unknown)}; it has: {', '.join(config.agents)}"
+        )
+    game = config.make_game()
+    schedule = config.make_schedule(game)
+    seeds = np.empty(len(config.agents), np.uint64)
+    derive_many(np.full(len(seeds), config.seed, np.uint64), np.arange(len(seeds)), FOR_AGENT, 0, seeds)
+    agents: list[AgentLike] = []
+    origins: dict[str, str] = {}
+    for label, name in config.agents.items():
+        agent, origins[label] = _origin(config.game, objects.get(label, name))
+        # What is wrong with it shows here, before anything is played.
+        try:
+            make_agent(agent, game)
+        except UnknownNameError as error:
+            raise UnknownNameError(f"{error}; or, in Python, an object given as agents={{{label!r}: …}}") from None
+        if origins[label].startswith(_OBJECT) and config.workers != 1:
+            _check_copies(label, agent)
+        agents.append(agent)
+    solution: Any = None
+    worst, unit, note = (config.worst, "", "") if config.regret else (None, "", "it was not asked for")
+    if worst is not None:
+        try:
+            solution = solution_of(game)
+            unit = f"milli-{solution.unit}"
+        except OptionError as error:  # the solver does not reach so far
+            worst, note = None, str(error)
+    values, luck_values, luck_note = values_for(game, config.luck, solution)
+    from trialea import __version__
+
+    plan = {
+        "format": _FORMAT,
+        "trialea": __version__,
+        "game": game.description(),
+        "agents": origins,
+        "tables": digest_of(schedule.seatings),
+        "games": schedule.games,
+        "seed": config.seed,
+        "duplicate": config.duplicate,
+        "block": config.block,
+        "worst": worst,
+        "regret_unit": unit,
+        "regret_note": note,
+        "luck_values": luck_values,
+        "luck_note": luck_note,
+    }
+    names, own = tuple(config.agents), tuple(seeds.tolist())
+    job = Job(game, tuple(agents), own, names, schedule, config.block, worst, luck=values is not None)
+    return job, plan
+
+
+def _origin(game: str, agent: AgentLike) -> tuple[AgentLike, str]:
+    """An agent as the workers shall make it, and what must be the same for it to be the same agent."""
+    if not isinstance(agent, str):
+        return agent, f"{_OBJECT} called {getattr(agent, 'name', None)}"
+    if agent in entry_of(game).agents or not Path(agent).exists():
+        return agent, agent
+    from trialea.agents.model import model_file
+
+    file = model_file(Path(agent)).resolve()  # not the run folder, in which a newer checkpoint may appear
+    return str(file), f"a model with SHA-256 {hashlib.sha256(file.read_bytes()).hexdigest()}"
+
+
+def _check_copies(label: str, agent: AgentLike) -> None:
+    """Refuse an agent that cannot be copied to the processes that play."""
+    joblib = load_joblib()
+    try:
+        pickle.dumps(joblib.wrap_non_picklable_objects(agent))
+    except Exception as error:  # whatever its parts raise
+        raise OptionError(
+            f"agent {label!r} cannot be copied to the processes that play: {type(error).__name__}: {error}; leave out"
+            " what cannot be copied when it is pickled (__getstate__), or play in one process: workers=1"
+        ) from error
+
+
+def _check_same(run: Path, now: dict[str, Any]) -> None:
+    """Refuse to go on with another tournament than the one that began."""
+    before, now = _read_plan(run), json.loads(json.dumps(now))
+    if before != now:
+        changed = [key for key in {**before, **now} if key != "agents" and before.get(key) != now.get(key)]
+        agents = now["agents"]
+        changed += [f"agent {label}" for label in agents if before.get("agents", {}).get(label) != agents[label]]
+        raise OptionError(
+            f"the tournament in {run} cannot go on, for what it plays is not what it was: {', '.join(changed)}"
+        )
+
+
+def _play(
+    run: Path, config: TournamentConfig, job: Job, plan: dict[str, Any], progress: Callable[[float], None] | None
+) -> Tournament:
+    """Play the blocks that are missing, and write the results."""
+    kept = BlockFolder(run / BLOCKS, _digest(plan))
+    kept.remove_leftovers()
+    blocks = {block: arrays for block in range(job.num_blocks) if (arrays := kept.read(block)) is not None}
+    waiting = deque(block for block in range(job.num_blocks) if block not in blocks)
+    faulty: list[Outcome] = []
+    outcomes = play_all(config.backend, config.workers, job, waiting)
+    try:
+        for outcome in outcomes:
+            if outcome.fault is not None:
+                faulty.append(outcome)
+                waiting.clear()  # what is being played is played to its end
+                continue
+            kept.write(outcome.block, outcome.arrays)
+            blocks[outcome.block] = outcome.arrays
+            if progress is not None:
+                progress(len(blocks) / job.num_blocks)
+    except BrokenExecutor as error:
+        missing = [block for block in range(job.num_blocks) if block not in blocks]
+        raise IncompleteTournamentError(
+            run, missing, job.num_blocks, f"a process that played died ({' '.join(str(error).split())}); "
+        ) from error
+    finally:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # joblib's, that it was not to finish
+            outcomes.close()
+    if faulty:
+        first = min(faulty, key=lambda outcome: outcome.block)
+        assert first.fault is not None
+        blocks |= {outcome.block: outcome.arrays for outcome in faulty}
+        match, _, evaluation = _figures(config, plan, [blocks[block] for block in sorted(blocks)])
+        raise UnfinishedMatchError(first.fault, match, evaluation, _how_to_resume(run))
+    tournament = _results(config, plan, [blocks[block] for block in range(job.num_blocks)])
+    _write_json(run / RESULTS, tournament.to_json())
+    return tournament
+
+
+def _results(config: TournamentConfig, plan: dict[str, Any], blocks: list[Arrays]) -> Tournament:
+    """What all blocks together show."""
+    match, luck, evaluation = _figures(config, plan, blocks)
+    assert evaluation is not None
+    return standings(evaluation, match, tuple(config.agents), config.resamples, config.anchor, luck)
+
+
+def _figures(
+    config: TournamentConfig, plan: dict[str, Any], blocks: list[Arrays]
+) -> tuple[Match, Luck | None, Evaluation | None]:
+    """The games of some blocks, at least one; their luck, where it was measured; their figures, if any is finished."""
+    game, names, found, luck = config.make_game(), tuple(config.agents), None, None
+    match = match_of(config.make_schedule(game), blocks)
+    if not len(match.numbers):
+        return match, None, None
+    if plan["worst"] is not None:
+        meter = RegretMeter(game, None, len(names), match.schedule.num_units, plan["worst"])
+        found = tuple(regret_of(meter, blocks).results(config.confidence))
+    if plan["luck_values"]:
+        luck = luck_of(LuckMeter(game, None, match.schedule), blocks).result(match)
+    judged = Judged(found, plan["regret_unit"], plan["regret_note"], luck, plan["luck_values"], plan["luck_note"])
+    return match, luck, summarise(game, match, names, config.confidence, judged)
+
+
+def _how_to_resume(folder: Path) -> str:
+    objects = [label for label, origin in _read_plan(folder)["agents"].items() if origin.startswith(_OBJECT)]
+    if not objects:
+        return f"To go on: trialea tournament --resume {folder}"
+    given = ", ".join(f"{label!r}: …" for label in objects)
+    return f"To go on: resume_tournament({str(folder)!r}, agents={{{given}}})"
+
+
+def _listed(numbers: list[int]) -> str:
+    """Whole numbers in rising order, in words: "0, 4–7"."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return ", ".join(str(low) if low == high else f"{low}–{high}" for low, high in runs)
+
+
+def _digest(plan: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(plan, sort_keys=True).encode()).hexdigest()
+
+
+def _write_json(path: Path, data: dict[str, Any]) -> None:
+    """Write beside the file, then rename: a reader never meets half of it."""
+    unfinished = path.with_name(f".writing-{path.name}")
+    unfinished.write_text(json.dumps(data, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    unfinished.replace(path)

@@ -1,0 +1,270 @@
+"""The person at the terminal, with a script in its place; and the told game."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import pytest
+
+import trialea
+from tests.helpers import AGREED_ORDER, SHORT, game_of, more_players
+from trialea.agents.human import GameQuit, HumanAgent
+from trialea.commands.play import play
+from trialea.envs.errors import OptionError
+from trialea.envs.game import Game, States
+from trialea.envs.no_dice import names
+from trialea.envs.no_dice.rules import ADD_UP, NUM_REROLLS
+from trialea.envs.registry import GAMES
+
+
+class Script:
+    """Types the given lines, then ends the input; keeps what was shown."""
+
+    def __init__(self, *lines: str) -> None:
+        self.lines = list(lines)
+        self.shown: list[str] = []
+        self.asked: list[str] = []
+
+    def ask(self, prompt: str) -> str:
+        self.asked.append(prompt)
+        if not self.lines:
+            raise EOFError
+        return self.lines.pop(0)
+
+    def show(self, text: str) -> None:
+        self.shown.append(text)
+
+    def agent(self, game: Game, hints: bool = False) -> HumanAgent:
+        return HumanAgent(game, hints=hints, ask=self.ask, show=self.show)
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.shown)
+
+
+def names_of(game: Game) -> Any:
+    return import_module(f"trialea.envs.{game.name}.names")
+
+
+def position(game: Game, dice: tuple[int, ...] = (3, 0, 2, 1, 1), throws: int = 1) -> States:
+    """By default the throw 5 0 3 ÷ −."""
+    states = game.start([0])
+    states[0].dice[:] = dice
+    states[0].throws = throws
+    return states
+
+
+@pytest.fixture
+def game() -> Game:
+    return trialea.make_game("no_dice", target=6)
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("line", ["r 0 3", "r03", "r 3,0", "R 0 3 ", "reroll 0 3", "r 0 3 3"])
+def test_rethrow_by_typing_the_dice(game: Game, line: str) -> None:
+    script = Script(line)
+    assert script.agent(game).act(position(game)).tolist() == [0b01001 - 1]
+    assert game.text(position(game)[0]) in script.text
+    assert script.asked == ["player_0> "]
+
+
+@pytest.mark.nojit
+def test_rethrow_all(game: Game) -> None:
+    assert Script("r all").agent(game).act(position(game)).tolist() == [NUM_REROLLS - 1]
+
+
+@pytest.mark.nojit
+def test_the_list_has_a_line_for_each_score_lowest_first(game: Game) -> None:
+    script, states = Script("1"), position(game)
+    action = int(script.agent(game).act(states)[0])
+    assert game.action_name(states[0], action).endswith("= 0")
+    groups = names.menu(game, states[0])
+    scores = [{game.tables.scores[names.outcome_index(states[0].dice), a - NUM_REROLLS] for a in g} for g in groups]
+    assert all(len(group) == 1 for group in scores)
+    lowest = [group.pop() for group in scores]
+    assert lowest == sorted(set(lowest))
+    stops = [a for a in np.flatnonzero(game.masks(states)[0]).tolist() if a >= NUM_REROLLS]
+    assert sorted(a for group in groups for a in group) == stops
+    numbers = [line.split()[0] for line in script.text.splitlines() if line.strip()[:1].isdigit()]
+    assert numbers == [str(number) for number in range(1, len(groups) + 1)]
+
+
+def test_each_number_plays_its_line(game: Game) -> None:
+    states = position(game)
+    for number, group in enumerate(names.menu(game, states[0]), 1):
+        assert Script(str(number)).agent(game).act(states).tolist() == [group[0]]
+
+
+def test_all_shows_every_stop_and_takes_its_number(game: Game) -> None:
+    states = position(game)
+    stops = [a for group in names.menu(game, states[0]) for a in group]
+    script = Script("all", f"#{stops[-1]}")
+    assert script.agent(game).act(states).tolist() == [stops[-1]]
+    assert all(f"#{action}" in script.text for action in stops)
+
+
+@pytest.mark.parametrize(
+    ("line", "answer"),
+    [
+        ("nonsense", "'nonsense' means nothing here"),
+        ("99", "There is no choice 99: the list goes from 1 to"),
+        ("0", "There is no choice 0"),
+        ("-1", "means nothing here"),
+        ("r", "name the dice to throw again, from 0 to 4"),
+        ("r 5", "name the dice to throw again, from 0 to 4"),
+        ("r ²", "means nothing here"),
+        ("r one", "means nothing here"),
+        ("#140", "action 140 is outside 0..139"),
+        (f"#{ADD_UP}", "the faces are added up only after the last throw"),
+        ("#66", "die 4 shows −, where a number is needed"),
+        ("h", "leave the game"),
+        ("?", "leave the game"),
+        ("", "throw dice 0 and 3 again"),
+        ("9" * 50, "means nothing here"),
+    ],
+)
+def test_any_other_input_gets_an_answer_and_another_chance(game: Game, line: str, answer: str) -> None:
+    script, states = Script(line, "r 0"), position(game)
+    before = states.tobytes()
+    assert script.agent(game).act(states).tolist() == [0]
+    assert states.tobytes() == before
+    assert answer in "\n".join(script.shown[2:])
+    assert len(script.asked) == 2
+
+
+def test_after_the_last_throw_no_rethrow_is_offered_or_taken(game: Game) -> None:
+    script, states = Script("r 0", "1"), position(game, throws=3)
+    script.agent(game).act(states)
+    assert "throw dice 0 and 3 again" not in script.text
+    assert "all 3 throws of this turn are made" in script.text
+
+
+def test_where_no_expression_exists(game: Game) -> None:
+    states = position(game, (0, 1, 0, 0, 0))  # five numbers
+    script = Script("1", "r 1")
+    assert script.agent(game).act(states).tolist() == [1]
+    assert "nothing to pick" in script.text
+    states[0].throws = 3
+    assert Script("1").agent(game).act(states).tolist() == [ADD_UP]
+
+
+def test_hints_show_the_solver_s_values_best_first(game: Game) -> None:
+    script, states = Script("hints", "1"), position(game, (0, 1, 0, 0, 0))
+    with pytest.raises(GameQuit):
+        script.agent(game).act(states)
+    lines = script.text[script.text.index("exact value of each") :].splitlines()[1:]
+    values = [float(line.split()[0]) for line in lines if line.strip()[:2] == "0."]
+    assert len(values) == 5
+    assert values == sorted(values, reverse=True)
+    solver = trialea.make_agent("solver", game)
+    assert game.action_name(states[0], int(solver.act(states)[0])) in lines[0]
+    best = np.nanmax(solver.solution.action_values(states)[0])  # type: ignore[attr-defined]
+    assert values[0] == pytest.approx(best, abs=1e-5)
+
+
+def test_hints_can_be_on_from_the_start_and_be_turned_off(game: Game) -> None:
+    script = Script("hints", "h", "q")
+    agent = script.agent(game, hints=True)
+    with pytest.raises(GameQuit):
+        agent.act(position(game))
+    assert not agent.hints
+    assert script.text.count("exact value of each") == 1
+    assert "Hints are off." in script.text
+
+
+def test_hints_say_so_where_the_game_is_not_solved() -> None:
+    game = trialea.make_game("no_dice", 6)
+    script = Script("hints", "r 0")
+    assert script.agent(game).act(position(game)).tolist() == [0]
+    assert "There are no hints: No Dice is solved for 2 to 5 players, not 6." in script.text
+
+
+@pytest.mark.parametrize("line", ["q", "quit", "Q"])
+def test_quitting(game: Game, line: str) -> None:
+    with pytest.raises(GameQuit):
+        Script(line).agent(game).act(position(game))
+    assert issubclass(GameQuit, trialea.TrialeaError)
+
+
+@pytest.mark.parametrize("error", [EOFError, KeyboardInterrupt])
+def test_the_end_of_input_and_ctrl_c_quit_too(game: Game, error: type[BaseException]) -> None:
+    def ask(prompt: str) -> str:
+        raise error
+
+    with pytest.raises(GameQuit):
+        HumanAgent(game, ask=ask, show=lambda text: None).act(position(game))
+
+
+def test_a_batch_is_asked_one_by_one(game: Game) -> None:
+    script = Script("r 0", "r 1", "r 2")
+    assert script.agent(game).act(game.start([1, 2, 3])).tolist() == [0, 1, 3]
+    assert Script().agent(game).act(game.start([])).tolist() == []
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_every_game_can_be_played_from_its_menu(name: str) -> None:
+    """Whatever the game: the first of the list where there is one, else the first legal action."""
+    game = game_of(name, more_players(name), **SHORT[name])
+    agent: HumanAgent
+    typed: list[str] = []
+
+    def ask(prompt: str) -> str:
+        return typed.pop(0) if typed else "all"
+
+    class Typist:
+        name = "typist"
+
+        def act(self, states: States) -> np.ndarray:
+            typed[:] = ["h", "1", f"#{np.flatnonzero(game.masks(states)[0])[0]}"]
+            return agent.act(states)
+
+    agent = HumanAgent(game, ask=ask, show=lambda text: None)
+    state = play(game, [Typist()] * game.num_players, seed=5, show=lambda line: None)
+    assert state.over
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_the_told_game_ends_and_names_everything(name: str) -> None:
+    game = game_of(name, more_players(name), **SHORT[name], **AGREED_ORDER[name])
+    seats = [trialea.make_agent("random", game, seat) for seat in range(game.num_players)]
+    lines: list[str] = []
+    state = play(game, seats, seed=4, show=lines.append, first_player=1)
+    text = "\n".join(lines)
+    assert state.over
+    assert sum("  ->  " in line for line in lines) == state.decisions
+    assert lines[0].endswith("player_1 begins.")
+    begun = game.start([4], first_player=1)[0]
+    throw = ", throw 1" if begun.throws else ""
+    assert lines[1].startswith(f"player_1 (random){throw}: {names_of(game).throw_name(game, begun)}  ->  ")
+    assert lines[-1].startswith("Scores: ")
+    for seat in range(game.num_players):
+        assert f"player_{seat} (random)" in text
+        assert f"player_{seat} (random) {state.scores[seat]}" in lines[-1]
+        assert (f"player_{seat} (random)" in lines[-2]) == (state.share[seat] > 0)
+
+
+def test_no_dice_tells_who_is_out() -> None:
+    game = trialea.make_game("no_dice", 3)
+    lines: list[str] = []
+    seats = [trialea.make_agent("random", game, seat) for seat in range(3)]
+    state = play(game, seats, seed=4, show=lines.append)
+    out = [line.strip() for line in lines if line.endswith("is out")]
+    assert len(out) == 1  # of the two who go out the second ends the game
+    totals = [int(line.split()[-1]) for line in lines if " scores " in line]
+    assert sum(total >= 30 for total in totals) == 2
+    assert lines[-2] == f"player_{state.mover} (random) wins."
+
+
+def test_play_needs_an_agent_for_each_seat(game: Game) -> None:
+    with pytest.raises(OptionError, match="2 seats need 2 agents, not 1"):
+        play(game, [trialea.make_agent("random", game)])
+
+
+def test_a_person_against_the_solver(game: Game) -> None:
+    script = Script(*["1", "r all"] * 30)  # whichever of the two makes sense
+    lines: list[str] = []
+    state = play(game, [script.agent(game), trialea.make_agent("solver", game)], 2, lines.append)
+    assert state.over
+    assert "player_0 (human)" in lines[0] and "player_1 (solver)" in lines[0]

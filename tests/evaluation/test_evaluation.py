@@ -1,0 +1,387 @@
+"""Matches, regret and evaluations."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from trialea.envs.agent import make_agent
+from trialea.envs.errors import IllegalActionError, OptionError, UnknownNameError
+from trialea.envs.game import Game, States
+from trialea.evaluation import Decisions, evaluate, play_match
+from trialea.evaluation.matches.match import distinct_names, make_seatings
+from trialea.evaluation.measures.regret import RegretMeter, regrets, solution_of
+
+SMALL = Game("no_dice", 2, target=8)
+
+
+class Scripted:
+    """An agent that does what a function of the states says."""
+
+    def __init__(self, act: Callable[[States], Any], name: str = "scripted") -> None:
+        self.act = act
+        self.name = name
+
+
+# --- Matches ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("agents", "seats", "rows"), [(2, 2, 2), (3, 3, 3), (2, 4, 2), (2, 3, 6), (3, 8, 24)])
+def test_seatings_are_fair(agents: int, seats: int, rows: int) -> None:
+    seatings = make_seatings(agents, seats)
+    assert len({tuple(row) for row in seatings.tolist()}) == len(seatings) == rows
+    for seat in range(seats):
+        assert (np.bincount(seatings[:, seat], minlength=agents) == rows / agents).all()
+    for row in seatings:  # nobody has two seats more than another
+        assert np.ptp(np.bincount(row, minlength=agents)) <= 1
+
+
+def test_one_agent_is_no_match() -> None:
+    with pytest.raises(OptionError, match="at least 2 agents, not 1"):
+        evaluate(SMALL, ["random"])
+
+
+def test_of_more_agents_than_seats_every_choice_plays() -> None:
+    seatings = make_seatings(4, 2).tolist()
+    assert sorted(map(tuple, seatings)) == [(a, b) for a in range(4) for b in range(4) if a != b]
+
+
+@pytest.mark.parametrize("duplicate", [True, False])
+def test_rates_count_only_the_games_that_an_agent_sat_in(duplicate: bool) -> None:
+    three = evaluate(SMALL, ["greedy", "random", "greedy"], games=600, duplicate=duplicate, regret=False)
+    assert three.games == 600
+    assert three.starts == (200, 200, 200)
+    assert sum(three.wins) == three.games
+    assert three.win_rate == pytest.approx([won / 400 for won in three.wins])
+    for a, b in ((0, 1), (0, 2), (1, 2)):
+        mine, theirs = three.against[a][b], three.against[b][a]
+        assert mine is not None and theirs is not None
+        assert mine + theirs == pytest.approx(1)
+        low, high = three.against_interval[a][b] or (1, 0)
+        assert low <= mine <= high
+    assert three.against[0][0] is None
+    assert three.win_rate[1] < 0.1 < 0.4 < three.win_rate[0]
+
+
+def watched(game: Game, agents: list[Any], games: int, duplicate: bool = True) -> Decisions:
+    kept: list[Decisions] = []
+    play_match(game, agents, games, 3, duplicate, watch=kept.append)
+    assert len(kept) == 1
+    return kept[0]
+
+
+def first_throws(decisions: Decisions) -> dict[tuple[int, int, int, int], list[tuple[int, ...]]]:
+    """The dice of each turn's first throw, by seed, unit, seat and turn."""
+    found: dict[tuple[int, int, int, int], list[tuple[int, ...]]] = {}
+    for state, unit in zip(decisions.states, decisions.units, strict=True):
+        if state.throws == 1:
+            key = (int(state.seed), int(unit), int(state.mover), int(state.turns[state.mover]))
+            found.setdefault(key, []).append(tuple(state.dice.tolist()))
+    return found
+
+
+def test_duplicate_dice_give_each_seat_the_same_throws() -> None:
+    agents = [make_agent("greedy", SMALL), make_agent("random", SMALL, 7)]
+    decisions = watched(SMALL, agents, 20)
+    throws = first_throws(decisions)
+    assert len({seed for seed, *_ in throws}) == 10  # two games a seed
+    assert all(len(set(dice)) == 1 for dice in throws.values())
+    in_both = [key for key, dice in throws.items() if len(dice) == 2]
+    assert {key[3] for key in in_both} >= {0, 1}
+    begun = {
+        (int(unit), int(agent))
+        for state, unit, agent in zip(decisions.states, decisions.units, decisions.agents, strict=True)
+        if state.decisions == 0 and state.mover == 0
+    }
+    assert begun == {(unit, agent) for unit in range(10) for agent in range(2)}
+
+
+def test_without_duplicate_every_game_has_dice_of_its_own() -> None:
+    agents = [make_agent("greedy", SMALL), make_agent("random", SMALL, 7)]
+    decisions = watched(SMALL, agents, 20, duplicate=False)
+    assert len(np.unique(decisions.states.seed)) == len(np.unique(decisions.units)) == 20
+    found = evaluate(SMALL, agents, 20, duplicate=False)
+    assert (found.games, found.units, found.starts) == (20, 20, (10, 10))
+
+
+def test_games_are_rounded_up_to_full_rounds() -> None:
+    found = evaluate(SMALL, ["random", "greedy"], games=7)
+    assert (found.games, found.units, found.starts) == (8, 4, (4, 4))
+
+
+def test_same_agent_on_both_sides() -> None:
+    agent = make_agent("greedy", SMALL)
+    found = evaluate(SMALL, [agent, agent], games=400)
+    assert found.agents == ("greedy", "greedy (2)")
+    assert found.starts == (200, 200)
+    assert found.win_rate == (0.5, 0.5)
+    for low, high in found.interval:
+        assert low < 0.5 < high
+    assert found.seat_win_rate[0] + found.seat_win_rate[1] == pytest.approx(1.0)
+    assert found.seat_effect[0] == pytest.approx(found.seat_win_rate[0] - 0.5)
+    low, high = found.seat_effect_interval[0]
+    assert low < found.seat_effect[0] < high
+    assert found.agent_seat_win_rate[0] == found.agent_seat_win_rate[1] == pytest.approx(found.seat_win_rate)
+
+
+def test_two_random_agents_have_seeds_of_their_own_and_are_equal() -> None:
+    every = [evaluate(SMALL, ["random", "random"], games=200, seed=seed, regret=False) for seed in range(20)]
+    assert every[0].agents == ("random", "random (2)")
+    assert every[0].agent_seat_win_rate[0] != every[0].agent_seat_win_rate[1]
+    assert len({found.win_rate for found in every}) > 5
+    assert sum(low <= 0.5 <= high for (low, high), _ in (found.interval for found in every)) >= 16
+    assert sum(found.difference[0].interval[0] <= 0 <= found.difference[0].interval[1] for found in every) >= 16
+    assert np.mean([found.win_rate[0] for found in every]) == pytest.approx(0.5, abs=0.03)
+
+
+def test_names_are_made_distinct() -> None:
+    assert distinct_names(["a", "a", "a (2)", "a"]) == ["a", "a (2)", "a (2) (2)", "a (3)"]
+
+
+@pytest.mark.parametrize(
+    ("players", "agents"),
+    [(6, ["greedy", "random"]), (8, ["greedy", "random"]), (6, ["greedy", "random", "random"])],
+)
+def test_more_players_are_evaluated_without_regret(players: int, agents: list[str]) -> None:
+    found = evaluate(Game("no_dice", players, target=8), agents, games=60)
+    assert found.regret is None
+    assert str(players) in found.regret_note
+    assert sum(found.win_rate) == pytest.approx(1.0)
+    assert sum(found.seat_win_rate) == pytest.approx(1.0)
+    assert len(found.seat_win_rate) == players
+    assert found.win_rate[0] > 0.8
+    assert len(set(found.starts)) == 1
+    assert found.to_json()["regret_per_decision"] == [None] * len(agents)
+
+
+def test_an_illegal_action_names_agent_action_and_position() -> None:
+    rogue = Scripted(lambda states: np.full(len(states), 139), "rogue")
+    with pytest.raises(IllegalActionError) as caught:
+        evaluate(SMALL, ["greedy", rogue], games=4)
+    message = str(caught.value)
+    assert "agent 'rogue': action 139 (add up the faces" in message
+    assert "only after the last throw" in message
+    assert "player_" in message and "/ 8" in message  # the position
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda states: np.zeros(len(states)),
+        lambda states: np.zeros(len(states) + 1, int),
+        lambda states: None,
+    ],
+)
+def test_no_actions_at_all_names_the_agent(act: Callable[[States], Any]) -> None:
+    with pytest.raises(IllegalActionError, match="agent 'scripted' gave no actions"):
+        evaluate(SMALL, ["greedy", Scripted(act)], games=4)
+
+
+def test_an_agent_cannot_change_the_games() -> None:
+    greedy = make_agent("greedy", SMALL)
+
+    def cheat(states: States) -> Any:
+        actions = greedy.act(states)
+        states.scores[:] = 0
+        return actions
+
+    honest = evaluate(SMALL, ["random", greedy], games=40)
+    cheated = evaluate(SMALL, ["random", Scripted(cheat, "greedy")], games=40)
+    assert cheated == honest
+
+
+def test_options_out_of_range() -> None:
+    for wrong in ({"games": 0}, {"seed": -1}, {"seed": 0.5}, {"confidence": 1.0}, {"duplicate": "no"}, {"regret": 1}):
+        with pytest.raises(OptionError):
+            evaluate(SMALL, ["random", "greedy"], **wrong)  # type: ignore[arg-type]
+    with pytest.raises(UnknownNameError, match="greedy"):
+        evaluate(SMALL, ["random", "nobody"])
+    with pytest.raises(OptionError, match=r"in a list: \['random', …\]"):
+        evaluate(SMALL, "random")
+    beyond = Scripted(lambda states: np.full(len(states), 2**63, np.uint64))
+    with pytest.raises(IllegalActionError, match="action 9223372036854775808 is no action"):
+        evaluate(SMALL, [beyond, "random"])
+
+
+def test_progress_rises_to_one() -> None:
+    seen: list[float] = []
+    evaluate(SMALL, ["random", "greedy"], games=2100, regret=False, progress=seen.append)
+    assert seen == sorted(seen)
+    assert seen[-1] == 1.0
+
+
+def test_same_seed_same_evaluation() -> None:
+    first, again, other = (evaluate(SMALL, ["random", "greedy"], games=100, seed=s).to_json() for s in (4, 4, 5))
+    assert json.dumps(first) == json.dumps(again)
+    assert json.dumps(first) != json.dumps(other)
+
+
+# --- Regret ----------------------------------------------------------------------------------------------
+
+
+def test_regrets_of_given_values() -> None:
+    values = np.array([[0.5, np.nan, 0.2], [0.3, 0.3, np.nan], [0.1, 0.4, 0.4 - 1e-14]])
+    lost, matters = regrets(values, np.array([2, 1, 2]))
+    assert lost.tolist() == pytest.approx([0.3, 0.0, 0.0])
+    assert lost[2] == 0.0
+    assert matters.tolist() == [True, False, True]
+
+
+def test_regret_of_solver_greedy_and_random() -> None:
+    game = Game("no_dice", 2)
+    against_solver = evaluate(game, ["greedy", "solver"], games=100)
+    against_random = evaluate(game, ["solver", "random"], games=100)
+    assert against_solver.regret and against_random.regret
+    greedy, solver = against_solver.regret
+    random = against_random.regret[1]
+    for perfect in (solver, against_random.regret[0]):
+        assert perfect.per_decision == 0.0
+        assert perfect.optimal_share == 1.0
+        assert perfect.worst == ()
+        assert perfect.interval is None
+    assert greedy.per_decision is not None and 0 < greedy.per_decision < 2
+    assert greedy.optimal_share is not None and 0.85 < greedy.optimal_share < 1
+    assert greedy.by_throw["3"].regret == 0.0  # the fewest points are best when nothing can be thrown again
+    assert random.per_decision is not None and random.per_decision > 30
+    assert random.interval is not None and random.interval[0] < random.per_decision < random.interval[1]
+
+
+def by_hand(game: Game, state: Any, action: int) -> float:
+    """The mover's probability of winning after an action, from the rules and the values of turns alone."""
+    solution: Any = solution_of(game)
+    one = np.array([state], game.state_dtype).view(np.recarray)
+    after = game.choose(one, np.array([action]))
+    if after.over[0]:
+        return float(after.share[0, state.mover])
+    if after.mover[0] != state.mover:
+        mover = int(after.mover[0])
+        return 1.0 - float(solution.value(int(after.scores[0, mover]), int(after.scores[0, 1 - mover])))
+    return sum(
+        p * max(by_hand(game, thrown[0], int(a)) for a in np.flatnonzero(game.masks(thrown)[0]))
+        for thrown, p in game.chance_outcomes(after[0])
+    )
+
+
+def test_regret_is_what_the_rules_give_by_hand() -> None:
+    game = Game("no_dice", 2, target=4)
+    decisions = watched(game, [make_agent("random", game), make_agent("greedy", game)], 40)
+    values = solution_of(game).action_values(decisions.states)
+    lost, _ = regrets(values, decisions.actions)
+    last = np.flatnonzero(decisions.states.throws == 3)
+    before = np.flatnonzero(decisions.states.throws == 2)
+    assert len(last) > 20 and len(before) > 20
+    for i in last:
+        state, legal = decisions.states[i], np.flatnonzero(~np.isnan(values[i]))
+        hand = {int(action): by_hand(game, state, int(action)) for action in legal}
+        assert max(hand.values()) - hand[int(decisions.actions[i])] == pytest.approx(lost[i], abs=1e-12)
+    for i in before[:8]:  # one die thrown again
+        for action in (0, 1, 3, 7, 15):
+            assert by_hand(game, decisions.states[i], action) == pytest.approx(values[i, action], abs=1e-12)
+
+
+def test_parts_make_up_the_whole_and_figures_follow_from_the_decisions() -> None:
+    agents = [make_agent("random", SMALL, 3), make_agent("greedy", SMALL)]
+    found = evaluate(SMALL, agents, games=60, seed=3, worst=4)
+    decisions = watched(SMALL, agents, 60)
+    lost, matters = regrets(solution_of(SMALL).action_values(decisions.states), decisions.actions)
+    assert found.regret
+    for a, regret in enumerate(found.regret):
+        mine = matters & (decisions.agents == a)
+        assert regret.decisions == mine.sum()
+        assert regret.per_decision == pytest.approx(1000 * lost[mine].mean())
+        assert regret.optimal_share == pytest.approx((lost[mine] == 0).mean())
+        for parts in (regret.by_throw, regret.by_score, regret.by_standing):
+            assert sum(part.decisions for part in parts.values()) == regret.decisions
+            assert sum(part.share for part in parts.values()) == pytest.approx(1.0)
+        at_two = mine & (decisions.states.throws == 2)
+        assert regret.by_throw["2"].regret == pytest.approx(1000 * lost[at_two].mean())
+        assert len(regret.worst) == 4
+        assert regret.worst[0].regret == pytest.approx(1000 * lost[mine].max())
+        assert len({(m.position, m.action) for m in regret.worst}) == 4
+    own = decisions.states.scores[np.arange(len(lost)), decisions.states.mover]
+    other = decisions.states.scores[np.arange(len(lost)), 1 - decisions.states.mover]
+    ahead = matters & (decisions.agents == 0) & (own < other)  # points are bad
+    assert found.regret[0].by_standing["ahead"].decisions == ahead.sum()
+
+
+class Flat:
+    """A solution, in points, under which no decision matters."""
+
+    unit = "points"
+
+    def __init__(self, game: Game) -> None:
+        self._game = game
+
+    def action_values(self, states: States) -> Any:
+        return np.where(self._game.masks(states) == 1, 3.5, np.nan)
+
+
+def test_where_no_decision_matters_the_regret_is_exactly_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trialea.evaluation.measures.evaluation.solution_of", Flat)
+    found = evaluate(SMALL, ["random", "greedy"], games=20)
+    assert found.regret_unit == "milli-points"
+    assert found.regret
+    for regret in found.regret:
+        assert (regret.per_decision, regret.decisions) == (0.0, 0)
+        assert regret.interval is None and regret.optimal_share is None and regret.worst == ()
+    plain = found.to_json()
+    assert plain["regret_per_decision"] == [0.0, 0.0]
+    assert plain["decisions"] == [0, 0]
+
+
+def test_an_agent_without_any_decision_has_no_regret() -> None:
+    meter = RegretMeter(SMALL, solution_of(SMALL), 2, 1)
+    states = SMALL.start([1])
+    zeros = np.zeros(1, np.int64)
+    meter.add(Decisions(states, np.array([30]), zeros, zeros, zeros))
+    judged, idle = meter.results()
+    assert judged.per_decision is not None
+    assert idle.per_decision is None
+
+
+def test_what_does_not_value_actions_is_no_solution_to_judge_by(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trialea.evaluation.measures.regret.solve", lambda game: object())
+    with pytest.raises(OptionError, match="does not value its actions"):
+        solution_of(SMALL)
+    found = evaluate(SMALL, ["random", "greedy"], games=4)
+    assert (found.regret, found.regret_unit) == (None, "")
+    assert "does not value its actions" in found.regret_note
+
+
+def test_a_mistake_is_described() -> None:
+    found = evaluate(Game("no_dice", 2), ["random", "greedy"], games=20, worst=2)
+    assert found.regret
+    mistake = found.regret[0].worst[0]
+    assert mistake.best_value - mistake.value == pytest.approx(mistake.regret / 1000)
+    assert mistake.throws_left == 3 - mistake.throws_made
+    assert "player_" in mistake.position
+    assert mistake.action != mistake.best_action
+    assert len(mistake.totals) == 2
+
+
+# --- JSON ------------------------------------------------------------------------------------------------
+
+
+def test_json_has_the_documented_keys() -> None:
+    found = evaluate(SMALL, ["random", "greedy"], games=40)
+    plain = found.to_json()
+    assert json.loads(json.dumps(plain, allow_nan=False)) == plain
+    keys = """game players options agents games units distinct_games seed duplicate confidence wins starts
+    win_rate interval against against_interval seat_win_rate seat_effect seat_effect_interval
+    agent_seat_win_rate difference games_needed game_length points_per_turn regret_unit regret_note
+    regret_per_decision regret_interval optimal_share decisions regret_by_throw regret_by_score
+    regret_by_standing worst adjusted_win_rate adjusted_interval adjusted_against adjusted_against_interval
+    games_saved luck luck_values luck_note versions"""
+    assert set(plain) == set(keys.split())
+    assert plain["agents"] == ["random", "greedy"]
+    assert plain["win_rate"][0] + plain["win_rate"][1] == pytest.approx(1.0)
+    assert all(low <= rate <= high for rate, (low, high) in zip(plain["win_rate"], plain["interval"], strict=True))
+    assert plain["options"]["target"] == 8
+    without = evaluate(SMALL, ["random", "greedy"], games=40, regret=False).to_json()
+    assert set(without) == set(plain)
+    assert without["regret_per_decision"] == without["decisions"] == [None, None]
+    assert without["worst"] == [[], []]

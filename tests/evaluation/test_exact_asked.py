@@ -1,0 +1,177 @@
+"""What can be asked of exact values, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.evaluation.test_exact import evaluated
+from tests.helpers import game_of
+from trialea import OptionError
+from trialea.envs.game import States
+from trialea.envs.no_dice.rules import ADD_UP
+from trialea.evaluation import (
+    best_response,
+    evaluate_exactly,
+    exact_value,
+    exploitability,
+    known_policy,
+    nash_conv,
+)
+
+# --- What can be asked -----------------------------------------------------------------------------------
+
+
+class Scripted:
+    """An agent made of what it is given."""
+
+    name = "scripted"
+
+    def __init__(self, act: Callable[[States], Any], **more: Any) -> None:
+        self.act = act
+        self.__dict__.update(more)
+
+
+def first_legal(states: States) -> np.ndarray:
+    return game_of("no_dice", 2, target=2).masks(states).argmax(axis=1)
+
+
+def even(states: States) -> np.ndarray:
+    masks = game_of("no_dice", 2, target=2).masks(states).astype(float)
+    return masks / masks.sum(axis=1, keepdims=True)
+
+
+WRONG: dict[str, tuple[Scripted, str]] = {
+    "random without probabilities": (Scripted(first_legal), "'scripted' cannot be known.*deterministic = *True.*"),
+    "an illegal action": (
+        Scripted(lambda states: np.full(len(states), ADD_UP), deterministic=True),
+        "'scripted': action 139 .* is illegal.*the position:\n┌",
+    ),
+    "no actions": (Scripted(even, deterministic=True), "'scripted' gave no actions: .*whole numbers"),
+    "too few actions": (Scripted(lambda states: first_legal(states)[1:], deterministic=True), "'scripted' gave no"),
+    "another shape": (
+        Scripted(first_legal, action_probabilities=lambda states: even(states)[:, 1:]),
+        "shape .*, 140\\) of.*, 139\\)",
+    ),
+    "whole numbers": (
+        Scripted(first_legal, action_probabilities=lambda states: even(states).astype(int)),
+        "at least 0 and sum to 1",
+    ),
+    "a negative one": (
+        Scripted(first_legal, action_probabilities=lambda states: 1.5 * even(states) - 0.5 * even(states).max()),
+        "at least 0 and sum to 1.*from -",
+    ),
+    "not a number": (
+        Scripted(first_legal, action_probabilities=lambda states: np.nan * even(states)),
+        "at least 0 and sum to 1",
+    ),
+    "a sum that is not 1": (
+        Scripted(first_legal, action_probabilities=lambda states: 0.9 * even(states)),
+        "from 0 to .* and sum to 0.9 here:.*player_0",
+    ),
+    "an illegal action that is possible": (
+        Scripted(first_legal, action_probabilities=lambda states: np.full((len(states), 140), 1 / 140)),
+        ": action .*is illegal.*the position:\n┌",
+    ),
+    "one that goes by the seat": (
+        Scripted(
+            lambda states: first_legal(states) + (states.mover == 0) * (states.throws < 3),
+            deterministic=True,
+        ),
+        "does not do the same",
+    ),
+    "one that goes by the seed": (
+        Scripted(
+            first_legal,
+            action_probabilities=lambda states: np.where(
+                states.seed[:, None] % 2, even(states), np.eye(140)[first_legal(states)]
+            ),
+        ),
+        "does not do the same",
+    ),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_agents_that_cannot_be_valued_are_refused(wrong: str) -> None:
+    agent, reason = WRONG[wrong]
+    with pytest.raises(ValueError, match=f"(?s){reason}"):
+        known_policy(game_of("no_dice", 2, target=2), agent)
+
+
+@pytest.mark.parametrize("wrong", [{"deterministic": True}, {"action_probabilities": lambda states: 1 / 0}])
+def test_an_error_of_the_agents_own_is_told_with_its_name_and_the_position(wrong: dict[str, Any]) -> None:
+    agent = Scripted(lambda states: 1 / 0, **wrong)
+    with pytest.raises(ZeroDivisionError) as caught:
+        known_policy(game_of("no_dice", 2, target=2), agent)
+    [note] = caught.value.__notes__
+    assert "agent 'scripted' was asked for actions, in the first of" in note and "player_0" in note
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
+def test_probabilities_may_have_any_number_of_decimals(kind: type[np.floating[Any]]) -> None:
+    game = game_of("no_dice", 2, target=2)
+    whole = Scripted(first_legal, action_probabilities=lambda states: even(states))
+    agent = Scripted(first_legal, action_probabilities=lambda states: even(states).astype(kind))
+    values = [exact_value(game, [one, "solver"]) for one in (agent, whole)]
+    assert values[0] == pytest.approx(values[1], abs=1e-3)
+
+
+def test_a_person_cannot_be_valued() -> None:
+    with pytest.raises(OptionError, match="'human' cannot be known"):
+        evaluate_exactly(game_of("no_dice", 2, target=2), "human")
+
+
+def test_games_beyond_reach_are_refused() -> None:
+    with pytest.raises(OptionError, match="2 or 3 players.*not for 4 players"):
+        exact_value(game_of("no_dice", 4), ["greedy"] * 4)
+    with pytest.raises(OptionError, match="up to 100.*target 101"):
+        evaluate_exactly(game_of("no_dice", 2, target=101), "greedy")
+    with pytest.raises(OptionError, match="last_die cannot be valued exactly; those of these games can: no_dice"):
+        evaluate_exactly("last_die", "random")
+
+
+def test_what_makes_no_sense_is_refused() -> None:
+    game, other = game_of("no_dice", 2, target=1), game_of("no_dice", 2, target=2)
+    known = known_policy(game, "greedy")
+    with pytest.raises(OptionError, match="each of the 2 seats"):
+        exact_value(game, [known])
+    with pytest.raises(OptionError, match="each of the 2 seats"):
+        exact_value(game, "greedy")
+    with pytest.raises(OptionError, match="was worked out for .*target=1.*, not .*target=2"):
+        exact_value(other, [known, known])
+    with pytest.raises(OptionError, match="seat must be"):
+        best_response(game, [known, known], 2)
+    with pytest.raises(OptionError, match="first_player must be"):
+        exact_value(game, [known, known], -1)
+
+
+def test_a_policy_is_worked_out_once() -> None:
+    game, asked = game_of("no_dice", 2, target=1), []
+    agent = Scripted(lambda states: asked.append(len(states)) or first_legal(states), deterministic=True)
+    nash_conv(game, [agent, agent])
+    once = len(asked)
+    known = known_policy(game, agent)
+    assert len(asked) == 2 * once
+    nash_conv(game, [known, known])
+    assert exploitability(game, known) > 0
+    assert len(asked) == 2 * once
+
+
+def test_progress_rises_to_one() -> None:
+    shares: list[float] = []
+    evaluate_exactly(game_of("no_dice", 2, target=2), "greedy", shares.append)
+    assert shares == sorted(shares)
+    assert shares[-1] == 1
+
+
+def test_the_figures_are_plain_data() -> None:
+    found = evaluated("greedy", target=8)
+    plain = found.to_json()
+    assert json.loads(json.dumps(plain)) == plain
+    assert {"exploitability", "value_vs_equilibrium", "regret_per_decision", "states", "seconds"} <= set(plain)
+    assert plain["states"] == 64 * (2 * 7776 + 6193)

@@ -1,0 +1,57 @@
+"""Confidence intervals, against known ones and against chance."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from trialea.envs.errors import OptionError
+from trialea.evaluation import interval_of_mean, t_interval, wilson
+from trialea.evaluation.measures.intervals import interval_of_difference, interval_of_ratio, t_quantile
+
+
+def test_no_win_in_twenty_games_has_an_upper_limit() -> None:
+    low, high = wilson(0, 20)
+    assert low == 0.0
+    assert high == pytest.approx(0.161, abs=5e-4)
+    assert interval_of_mean(np.zeros(20)) == (low, high)
+    assert interval_of_mean(np.ones(20)) == pytest.approx((1 - high, 1.0))
+
+
+def test_wilson_against_a_known_interval() -> None:
+    assert wilson(81, 263) == pytest.approx((0.2553, 0.3662), abs=5e-5)  # Newcombe, Statist. Med. 17 (1998), table I
+
+
+def test_t_interval_of_ten_samples() -> None:
+    assert t_quantile(10) == pytest.approx(2.262, abs=5e-4)
+    samples = np.arange(10.0)
+    half = 2.262157 * np.sqrt(55 / 6 / 10)
+    assert t_interval(samples) == pytest.approx((4.5 - half, 4.5 + half), abs=1e-5)
+
+
+def test_interval_of_mean_counts_units_and_stays_in_range() -> None:
+    few, many = interval_of_mean([0.0, 1.0] * 10), interval_of_mean([0.0, 1.0] * 1000)
+    assert many[1] - many[0] < (few[1] - few[0]) / 8
+    assert interval_of_mean([0.0, 0.0, 1.0])[0] == 0.0
+    assert interval_of_mean([0.5]) == wilson(0.5, 1)
+    low, high = interval_of_difference([0.0] * 50)
+    assert low < 0 < high
+
+
+def test_interval_of_ratio_is_the_t_interval_where_the_wholes_are_equal() -> None:
+    parts = np.array([1.0, 4.0, 2.0, 2.0])
+    assert interval_of_ratio(parts, np.full(4, 2)) == pytest.approx(t_interval(parts / 2))
+    assert interval_of_ratio(np.zeros(4), np.array([1, 2, 3, 4])) is None
+    assert interval_of_ratio([1.0], [1.0]) is None
+
+
+def test_intervals_cover_what_they_should() -> None:
+    rng = np.random.default_rng(5)
+    covered = sum(low <= 0.3 <= high for low, high in (interval_of_mean(rng.random(40) < 0.3) for _ in range(1000)))
+    assert 0.92 < covered / 1000 < 0.98
+
+
+@pytest.mark.parametrize("confidence", [0.0, 1.0, 95])
+def test_confidence_out_of_range(confidence: float) -> None:
+    with pytest.raises(OptionError, match="confidence"):
+        wilson(1, 2, confidence)

@@ -1,0 +1,170 @@
+"""Reports: self-contained, whole, escaped."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from html import escape
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from matplotlib.figure import Figure
+
+from tests.helpers import run_python
+from trialea.envs.agent import make_agent
+from trialea.envs.errors import MissingExtraError, OptionError
+from trialea.envs.game import Game
+from trialea.evaluation import Evaluation, evaluate, write_report
+from trialea.evaluation.measures.intervals import t_interval
+from trialea.evaluation.reports import report
+from trialea.evaluation.reports.plots import _draw_curves
+from trialea.evaluation.reports.report import render
+
+GAME = Game("no_dice", 2, target=8)
+
+
+@pytest.fixture(scope="module")
+def evaluations() -> list[Evaluation]:
+    six = evaluate(Game("no_dice", 6, target=8), ["random", "greedy"], games=30)
+    return [
+        evaluate(GAME, ["random", "greedy"], games=40),
+        evaluate(GAME, ["random", "solver"], games=40),
+        six,
+    ]
+
+
+class Loads(HTMLParser):
+    """Collects whatever a page would load from elsewhere, and its text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loads: list[str] = []
+        self.tags: list[str] = []
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.loads += [v for k, v in attrs if k.rpartition(":")[2] in ("src", "href", "data") and v and v[0] != "#"]
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def read(path: Path) -> tuple[str, Loads]:
+    page = path.read_text("utf-8")
+    parser = Loads()
+    parser.feed(page)
+    return page, parser
+
+
+def test_a_report_is_self_contained_and_shows_what_matters(tmp_path: Path, evaluations: list[Evaluation]) -> None:
+    path = write_report(evaluations, tmp_path / "new" / "report.html")
+    page, parser = read(path)
+    assert parser.loads == []
+    assert not {"script", "link", "iframe", "img", "object"} & set(parser.tags)
+    assert not re.search(r"https?:|@import|url\((?!#)", page)
+    assert parser.tags.count("svg") >= 3
+    for evaluation in evaluations:
+        assert str(evaluation.seed) in parser.text
+        for rate in evaluation.win_rate:
+            assert f"{100 * rate:.1f}\N{NO-BREAK SPACE}%" in parser.text
+        for regret in evaluation.regret or ():
+            for mistake in regret.worst:
+                assert escape(mistake.position) in page
+                assert mistake.action in parser.text
+                assert mistake.best_action in parser.text
+    assert "chose a best action in each" in parser.text  # the solver
+    assert "Regret was not measured" in parser.text
+    assert f"trialea {evaluations[0].versions['trialea']}" in parser.text
+    assert list(path.parent.iterdir()) == [path]
+    ids = re.findall(r'\sid="([^"]+)"', page)
+    assert len(ids) == len(set(ids))
+    assert set(re.findall(r'(?:href="|url\()#([^")]+)', page)) <= set(ids)
+
+
+def test_learning_curves(tmp_path: Path, evaluations: list[Evaluation]) -> None:
+    lines = [
+        {
+            "frames": 1000 * i,
+            "seconds": 1.0 * i,
+            "win_rate/random": 0.5,
+            "win_rate/solver": None,
+            "regret": 30.0 / i,
+        }
+        for i in range(1, 5)
+    ]
+    text = "\n".join(map(json.dumps, lines))
+    (tmp_path / "metrics.jsonl").write_text(text + '\n{"frames": 50')
+    page, parser = read(write_report(evaluations, tmp_path / "report.html", [tmp_path]))
+    assert "Learning" in parser.text
+    assert "regret" in parser.text.partition("Learning")[2]
+    assert "optimal decisions<" not in page.partition("</figure>")[2].partition("</figure>")[0]
+    (tmp_path / "empty").mkdir()
+    page, parser = read(write_report(evaluations, tmp_path / "report.html", [tmp_path / "empty"]))
+    assert "Learning" not in parser.text
+
+
+def test_learning_curves_of_several_runs_show_their_mean(evaluations: list[Evaluation]) -> None:
+    """Of three runs, the last of which was measured once only, for one and for several numbers of players."""
+    ends = [0.2, 0.4, 0.6]
+    runs = [[{"frames": 0, "regret": 1.0}, {"frames": 10, "regret": end}] for end in ends]
+    low, high = t_interval(ends)
+    figure = Figure()
+    axes = figure.subplots()
+    _draw_curves(axes, [{line["frames"]: line["regret"] for line in run} for run in runs], "-", color="k")
+    thick = axes.lines[-1]
+    assert thick.get_xdata().tolist() == [0, 10] and thick.get_ydata() == pytest.approx([1.0, 0.4])
+    assert len(axes.lines) == 4
+    corners = axes.collections[0].get_paths()[0].vertices
+    assert {(10.0, low), (10.0, high), (0.0, 1.0)} <= set(map(tuple, corners))
+    assert "their mean" in render(evaluations, runs) and "their mean" not in render(evaluations, runs[:1])
+    page = render(
+        evaluations, [[{"frames": 1, "2p/win_rate/solver": 0.4, "3p/win_rate/solver": 0.3, "3p/regret": 1.0}]]
+    )
+    assert "solver, 2 players" in page and "solver, 3 players" in page and ">3 players<" in page
+
+
+def test_names_are_escaped(tmp_path: Path) -> None:
+    agent = make_agent("greedy", GAME)
+    agent.name = "<script>alert('$x$')</script> & co"
+    page, parser = read(write_report([evaluate(GAME, [agent, "random"], games=10)], tmp_path / "report.html"))
+    assert "script" not in parser.tags
+    assert "<script>" not in page
+    assert agent.name in parser.text
+
+
+def test_a_report_is_written_whole_or_not_at_all(
+    tmp_path: Path, evaluations: list[Evaluation], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_report(evaluations[:1], tmp_path / "report.html")
+    before = path.read_bytes()
+
+    def fail(*_: object) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(Path, "replace", fail)
+    with pytest.raises(OSError, match="no space"):
+        write_report(evaluations, path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_no_evaluations(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="at least one"):
+        write_report([], tmp_path / "report.html")
+
+
+@pytest.mark.parametrize("package", ["jinja2", "matplotlib"])
+def test_a_missing_extra_is_named(
+    tmp_path: Path, evaluations: list[Evaluation], monkeypatch: pytest.MonkeyPatch, package: str
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(MissingExtraError, match=rf"{package}.*trialea\[report\]"):
+        report.render(evaluations)
+
+
+def test_importing_is_light() -> None:
+    loaded = run_python("import sys, trialea.evaluation; print(*sys.modules)").split()
+    assert not {"torch", "matplotlib", "jinja2"} & set(loaded)

@@ -1,0 +1,174 @@
+"""An illegal action ends a match with an error that names agent, position and action, and loses no finished game."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from trialea.envs.agent import make_agent
+from trialea.envs.errors import IllegalActionError
+from trialea.envs.game import Game, States
+from trialea.evaluation import UnfinishedMatchError, evaluate, play_match
+from trialea.evaluation.matches import match as matches
+
+SMALL = Game("no_dice", 2, target=8)
+LONG = Game("no_dice", 2, target=60)  # nobody is out before everybody has had a turn
+ADD_UP = 139  # legal only after the last throw
+
+
+class Rogue:
+    """Plays as another agent does, but adds up the faces in the positions picked by a function of the states."""
+
+    def __init__(self, when: Callable[[States], Any], like: str = "greedy", name: str = "rogue") -> None:
+        self.name = name
+        self._agent = make_agent(like, SMALL)
+        self._when = when
+
+    def act(self, states: States) -> Any:
+        actions = self._agent.act(states)
+        return np.where(self._when(states) & (states.throws == 1), ADD_UP, actions)
+
+
+def odd(states: States) -> Any:
+    """The games with an odd seed, once the mover has a point."""
+    return (states.seed % np.uint64(2) == 1) & (states.scores[np.arange(len(states)), states.mover] > 0)
+
+
+def always(states: States) -> Any:
+    return np.ones(len(states), np.bool_)
+
+
+@pytest.mark.parametrize("duplicate", [True, False])
+def test_finished_games_are_those_of_the_match_without_the_fault(duplicate: bool) -> None:
+    honest = play_match(SMALL, [make_agent("greedy", SMALL), make_agent("random", SMALL, 1)], 200, 3, duplicate)
+    with pytest.raises(UnfinishedMatchError) as caught:
+        play_match(SMALL, [Rogue(odd), make_agent("random", SMALL, 1)], 200, 3, duplicate)
+    kept = caught.value.match
+    assert 50 < len(kept.numbers) < 200
+    lost = np.setdiff1d(honest.numbers, kept.numbers)
+    assert (honest.schedule.seeds(lost) % np.uint64(2) == 1).all()  # only games in which it did wrong
+    assert (kept.shares == honest.shares[kept.numbers]).all()
+    assert (kept.lengths == honest.lengths[kept.numbers]).all()
+    assert (kept.plays == honest.plays[kept.numbers]).all()
+    assert (kept.seats() == honest.seats()[kept.numbers]).all()
+    assert f"; {len(kept.numbers)} of 200 games are finished; the position:\n" in str(caught.value)
+
+
+def test_the_error_names_agent_action_and_position() -> None:
+    with pytest.raises(IllegalActionError) as caught:
+        evaluate(SMALL, ["greedy", Rogue(odd)], games=200)
+    message = str(caught.value)
+    assert message.startswith(f"agent 'rogue': action {ADD_UP} (add up the faces")
+    assert "only after the last throw" in message
+    assert "player_" in message and "/ 8" in message
+
+
+def test_an_evaluation_keeps_the_figures_of_the_finished_games() -> None:
+    with pytest.raises(UnfinishedMatchError) as caught:
+        evaluate(SMALL, [Rogue(odd), "random"], games=200, seed=3)
+    found, kept = caught.value.evaluation, caught.value.match
+    assert found is not None
+    assert found.agents == ("rogue", "random")
+    assert found.games == len(kept.numbers)
+    assert found.units == len(np.unique(kept.units()))
+    assert found.win_rate == pytest.approx(kept.agent_shares().mean(axis=0))
+    assert sum(found.starts) == found.games
+    assert found.regret and found.regret[0].decisions > 0
+
+
+def test_regret_is_that_of_the_finished_games() -> None:
+    decided: list[Any] = []
+    with pytest.raises(UnfinishedMatchError) as caught:
+        play_match(SMALL, [Rogue(odd), make_agent("random", SMALL)], 100, watch=decided.append)
+    assert sum(len(part.actions) for part in decided) == caught.value.match.lengths.sum()
+
+
+def test_games_of_the_others_are_played_to_their_end() -> None:
+    """Of three agents at two seats one always does wrong: all games of the other two are there."""
+    with pytest.raises(UnfinishedMatchError) as caught:
+        evaluate(LONG, [Rogue(always), "random", "greedy"], games=120, regret=False)
+    found = caught.value.evaluation
+    assert found is not None
+    assert found.agents == ("random", "greedy")
+    assert found.games == 40
+    assert found.starts == (20, 20)
+    assert found.against[0][1] == pytest.approx(found.win_rate[0])
+    assert [difference.agents for difference in found.difference] == [("random", "greedy")]
+
+
+def test_agents_that_never_met_in_a_finished_game_have_no_figure_for_it() -> None:
+    """Two agents that both do wrong in seat 0 against others, and so never finish a game with each other."""
+    first = [
+        Rogue(lambda states: states.mover == 0, "greedy", "one"),
+        Rogue(lambda states: states.mover == 0, "random", "two"),
+    ]
+    with pytest.raises(UnfinishedMatchError) as caught:
+        evaluate(SMALL, [*first, "solver"], games=120)
+    found = caught.value.evaluation
+    assert found is not None
+    assert found.agents == ("one", "two", "solver")
+    assert found.against[0][1] is None and found.against_interval[0][1] is None
+    assert found.against[0][2] is not None
+    assert found.agent_seat_win_rate[0][0] is None
+    assert [difference.agents for difference in found.difference] == [("one", "solver")]
+    found.to_json()
+
+
+def test_an_error_of_the_agents_own_keeps_what_is_finished_and_its_traceback() -> None:
+    calls = iter(range(1000))
+
+    class Breaking(Rogue):
+        def act(self, states: States) -> Any:
+            if next(calls) == 10:
+                raise KeyError("lost")
+            return super().act(states)
+
+    with pytest.raises(UnfinishedMatchError, match="agent 'rogue' raised KeyError: 'lost'; ") as caught:
+        evaluate(SMALL, [Breaking(lambda states: False), "random"], games=200, seed=3)
+    found = caught.value.evaluation
+    assert found is not None and 0 < found.games < 200
+    assert 'raise KeyError("lost")' in caught.value.__notes__[0]
+
+
+def test_where_no_game_was_finished_there_are_no_figures() -> None:
+    with pytest.raises(UnfinishedMatchError, match="0 of 10 games are finished") as caught:
+        evaluate(LONG, [Rogue(always), "greedy"], games=10, regret=False)
+    assert caught.value.evaluation is None
+    assert len(caught.value.match.numbers) == 0
+
+
+def test_blocks_before_the_fault_are_kept_and_none_after_it_is_played(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matches, "BLOCK", 20)
+    honest = play_match(SMALL, [make_agent("greedy", SMALL), make_agent("random", SMALL)], 200)
+    wrong = honest.schedule.seeds(np.array([50]))[0]
+    seen: list[float] = []
+    with pytest.raises(UnfinishedMatchError) as caught:
+        rogue = Rogue(lambda states: states.seed == wrong)
+        play_match(SMALL, [rogue, make_agent("random", SMALL)], 200, progress=seen.append)
+    assert caught.value.match.numbers.tolist() == [number for number in range(60) if number not in (50, 51)]
+    assert seen[-1] == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda states: np.zeros(len(states)),
+        lambda states: np.zeros(len(states) + 1, int),
+        lambda states: None,
+        lambda states: np.full(len(states), -1),
+        lambda states: np.full(len(states), 10**6),
+        lambda states: torch.zeros(len(states), requires_grad=True),
+        lambda states: states.no_such_field,
+    ],
+)
+def test_whatever_an_agent_gives_instead_of_actions(act: Callable[[States], Any]) -> None:
+    agent = Rogue(always)
+    agent.act = act  # type: ignore[method-assign]
+    with pytest.raises(UnfinishedMatchError, match="agent 'rogue'") as caught:
+        evaluate(LONG, ["random", "greedy", agent], games=60, regret=False)
+    assert caught.value.evaluation is not None
+    assert caught.value.evaluation.games == 20

@@ -1,0 +1,74 @@
+"""Run folders in which something is damaged or changed: told in a line with what to do, and never trained on with."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.training.test_training import metrics, run, tiny
+from trialea import OptionError
+from trialea.agents.model import ModelFileError
+from trialea.training.checkpoint import newest_checkpoint
+from trialea.training.run import resume
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("damage") / "run"
+    assert run(tiny(), folder)
+    return folder
+
+
+@pytest.fixture
+def unfinished(finished: Path, tmp_path: Path) -> Path:
+    """A run that lacks its end: the newest checkpoint is whole."""
+    shutil.copytree(finished, tmp_path / "run")
+    (tmp_path / "run" / "model.zip").unlink()
+    return tmp_path / "run"
+
+
+def test_measurements_that_cannot_be_read_are_dropped(finished: Path, unfinished: Path) -> None:
+    file = unfinished / "metrics.jsonl"
+    first, _, *others = file.read_text().splitlines()
+    file.write_text("\n".join([first, "", '{"fra', '{"seconds": 1}', "3", "garbage", *others, ""]))
+    assert resume(unfinished, progress=False)
+    frames = [measured["frames"] for measured in metrics(finished)]
+    assert [measured["frames"] for measured in metrics(unfinished)] == [frames[0], *frames[2:]]
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        (("environments: ", "environments: 1"), "ppo"),
+        (("past_selves: ", "past_selves: 1"), "past_selves"),
+        (("frames: ", "frames: 1"), "frames"),
+    ],
+)
+def test_a_run_whose_configuration_was_edited_is_not_gone_on_with(
+    change: tuple[str, str], named: str, unfinished: Path
+) -> None:
+    file = unfinished / "config.yaml"
+    text = file.read_text()
+    file.write_text(text.replace(*change))
+    with pytest.raises(OptionError, match=rf"not what the run was trained with, in {named}: put back .*config\.yaml"):
+        resume(unfinished, progress=False)
+    newest = newest_checkpoint(unfinished / "checkpoints")
+    assert newest is not None
+    shutil.copy(newest / "config.yaml", file)
+    assert file.read_text() == text
+
+
+@pytest.mark.parametrize("name", ["model.zip", "state.npz", "past.pt", "config.yaml"])
+def test_a_damaged_checkpoint_says_how_to_go_on_from_the_one_before(name: str, unfinished: Path) -> None:
+    newest = newest_checkpoint(unfinished / "checkpoints")
+    assert newest is not None
+    content = (newest / name).read_bytes()
+    (newest / name).write_bytes(b"{" if name == "config.yaml" else content[: len(content) // 2])
+    with pytest.raises(
+        ModelFileError, match=rf"{newest.name} is not a readable checkpoint.* Delete .*{newest.name} to go on"
+    ):
+        resume(unfinished, progress=False)
+    shutil.rmtree(newest)
+    assert resume(unfinished, progress=False)

@@ -1,0 +1,140 @@
+"""Parts of a training run in which the game's options are others, and runs for several numbers of players."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.helpers import SHORT, game_of
+from tests.training.test_training import ROLLOUT, assert_same_outcome, metrics, run, stop_at, tiny
+from trialea import OptionError
+from trialea.agents.model import ModelAgent, ModelFileError
+from trialea.evaluation import evaluate
+from trialea.training.callbacks import RunCallback
+from trialea.training.config import TrainConfig, load_config
+from trialea.training.run import resume
+
+STAGES = [
+    {"until": 0.5, "reward": "score", "horizon": "game", "options": {"target": 5}},
+    {"until": 1.0, "reward": "win", "horizon": "game"},
+]
+
+
+def assert_resumes_exactly(config: TrainConfig, rollouts: int, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leaves the uninterrupted run in `folder`/whole."""
+    assert run(config, folder / "whole") is True
+    with monkeypatch.context() as patch:
+        stop_at(rollouts * ROLLOUT, patch)
+        assert run(config, folder / "stopped") is False
+    assert resume(folder / "stopped", progress=False) is True
+    assert_same_outcome(folder / "stopped", folder / "whole")
+
+
+def test_games_begin_anew_under_the_next_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The learner's games change at the stage's end; measurements, checkpoints and the model are of the real game."""
+    config = tiny(stages=STAGES)
+    seen: dict[int, tuple[int, bool, bool]] = {}
+    begin = RunCallback._on_rollout_start
+
+    def note(self: RunCallback) -> None:
+        begin(self)
+        games = self._env.games[0]
+        fresh = bool((games.own_turns() == 0).all() and self.model._last_episode_starts.all())
+        seen[self.num_timesteps // ROLLOUT] = (
+            games.game.options.target,
+            fresh,
+            bool((self.model._last_obs == games.observe()).all()),
+        )
+
+    monkeypatch.setattr(RunCallback, "_on_rollout_start", note)
+    assert run(config, tmp_path / "run") is True
+    assert [seen[k][0] for k in range(8)] == [5] * 4 + [8] * 4
+    assert [k for k in range(1, 8) if seen[k][1]] == [4]
+    assert all(matches for _, _, matches in seen.values())
+    assert ModelAgent.load(tmp_path / "run", config.make_game()).name
+    assert np.load(tmp_path / "run" / "checkpoints" / f"{2 * ROLLOUT:012d}" / "state.npz")["frames"] == 2 * ROLLOUT
+
+
+@pytest.mark.parametrize("rollouts", [2, 4, 5])
+def test_it_resumes_exactly_in_either_part(rollouts: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = tiny(stages=STAGES)
+    assert_resumes_exactly(config, rollouts, tmp_path, monkeypatch)
+
+
+def test_opponents_play_the_game_of_their_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The solver is of the game that is played, and so are past selves."""
+    seen: list[tuple[int, int]] = []
+    begin = RunCallback._on_rollout_start
+
+    def note(self: RunCallback) -> None:
+        begin(self)
+        games = self._env.games[0]
+        past, solver = games.opponents.agents[0], games.opponents.agents[-1]
+        seen.append((past.game.options.target, solver.solution.game.options.target))
+
+    monkeypatch.setattr(RunCallback, "_on_rollout_start", note)
+    assert run(tiny(stages=STAGES, opponents={"past": 1.0, "solver": 1.0}), tmp_path / "run")
+    assert seen[:8] == [(5, 5)] * 4 + [(8, 8)] * 4
+
+
+REGRET = [{"until": 1.0, "reward": "regret", "horizon": "decision"}]
+
+
+def test_a_run_paid_by_regret_resumes_exactly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = tiny(stages=REGRET)
+    assert_resumes_exactly(config, 2, tmp_path, monkeypatch)
+
+
+def test_who_values_no_actions_cannot_judge(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="'greedy' cannot judge"):
+        run(tiny(stages=REGRET, judge="greedy"), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_regret_is_judged_in_the_game_as_it_is() -> None:
+    with pytest.raises(ValueError, match="cannot change options"):
+        tiny(stages=[{**REGRET[0], "options": {"target": 5}}])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"throws": 2}, "cannot change throws"), ({"target": 0}, "target must be"), ({"goal": 3}, "no option goal")],
+)
+def test_options_that_do_not_fit_are_refused(options: dict[str, Any], message: str, tmp_path: Path) -> None:
+    stage = f"{{until: 1.0, reward: win, horizon: game, options: {options}}}"
+    (tmp_path / "config.yaml").write_text(f"game: no_dice\nframes: 1000\nstages: [{stage}]\n")
+    with pytest.raises(OptionError, match=message):
+        load_config(tmp_path / "config.yaml")
+
+
+SEVERAL = {"players": [2, 3], "priority": "hard", "opponents": {"solver": 0.2, "past": 0.8}, "seat": "random"}
+
+
+@pytest.mark.parametrize("stages", [pytest.param(STAGES, marks=pytest.mark.slow), REGRET], ids=["options", "regret"])
+def test_one_policy_for_several_numbers_of_players_resumes_exactly_and_plays_with_each(
+    stages: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tiny(stages=stages, **SEVERAL)
+    assert_resumes_exactly(config, 5, tmp_path, monkeypatch)
+    last = metrics(tmp_path / "whole")[-1]
+    for number, game in enumerate(config.make_games()):
+        agent = ModelAgent.load(tmp_path / "whole", game)
+        found = evaluate(game, [agent, *["random"] * (number + 1)], games=20, seed=3)
+        assert found.win_rate[0] == last[f"{number + 2}p/win_rate/random"]
+    with pytest.raises(ModelFileError, match="with 2, 3 players .* not no_dice with 4 players"):
+        ModelAgent.load(tmp_path / "whole", game_of("no_dice", 4, **SHORT["no_dice"]))
+
+
+@pytest.mark.parametrize("players", [[2], [3, 2], [2, 2], []])
+def test_several_numbers_of_players_rise(players: list[int]) -> None:
+    with pytest.raises(ValueError, match="rising list"):
+        tiny(players=players)
+
+
+def test_several_numbers_of_players_must_all_fit(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="num_players"):
+        run(tiny(players=[2, 9]), tmp_path / "run")
+    assert not (tmp_path / "run").exists()

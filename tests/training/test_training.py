@@ -1,0 +1,398 @@
+"""Training runs: what they leave behind, that they repeat and resume to the bit, and that they learn."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pickle
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import yaml
+from sb3_contrib import MaskablePPO
+
+from tests.helpers import SHORT, game_of, is_solved, more_players, rival_of
+from trialea import GAMES, OptionError, UnknownNameError
+from trialea.agents.model import ModelAgent, ModelFileError
+from trialea.evaluation import evaluate
+from trialea.training.callbacks import RunCallback
+from trialea.training.checkpoint import newest_checkpoint
+from trialea.training.config import TrainConfig, load_config
+from trialea.training.run import resume, train
+
+every_game = pytest.mark.parametrize("name", GAMES)
+
+ROLLOUT = 512
+
+
+def tiny(name: str = "no_dice", **changes: Any) -> TrainConfig:
+    """A run of eight rollouts that does a bit of everything."""
+    settings: dict[str, Any] = {
+        "game": name,
+        "options": SHORT[name],
+        "seed": 3,
+        "threads": 1,
+        "frames": 8 * ROLLOUT,
+        "opponents": {"random": 0.3, rival_of(name): 0.2, "past": 0.5},
+        "past_selves": 2,
+        "snapshots": 4,
+        "checkpoints": 4,
+        "stages": [
+            {"until": 0.5, "reward": "score", "horizon": "turn"},
+            {"until": 1.0, "reward": "win", "horizon": "game"},
+        ],
+        "ppo": {"environments": 32, "n_steps": 16, "batch_size": 128, "n_epochs": 2, "net_arch": [16, 16]},
+        "measure": {"times": 2, "games": 20, "opponents": ["random"]},
+    }
+    return TrainConfig.model_validate({**settings, **changes})
+
+
+def run(config: TrainConfig, folder: Path) -> bool:
+    return train(config, folder, progress=False)
+
+
+def metrics(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+
+
+def timeless(folder: Path) -> list[dict[str, Any]]:
+    return [{key: value for key, value in line.items() if key != "seconds"} for line in metrics(folder)]
+
+
+def weights(file: Path, member: str = "policy.pth") -> dict[str, Any]:
+    with zipfile.ZipFile(file) as archive:
+        return dict(torch.load(io.BytesIO(archive.read(member)), weights_only=True))
+
+
+def same_weights(one: Path, other: Path) -> bool:
+    ours, theirs = weights(one), weights(other)
+    return list(ours) == list(theirs) and all(torch.equal(ours[key], theirs[key]) for key in ours)
+
+
+def assert_same_outcome(one: Path, other: Path) -> None:
+    """Two runs ended with the same weights, optimizer and measurements."""
+    assert same_weights(one / "model.zip", other / "model.zip")
+    ours, theirs = (weights(run / "model.zip", "policy.optimizer.pth")["state"] for run in (one, other))
+    assert all(torch.equal(ours[key]["exp_avg"], theirs[key]["exp_avg"]) for key in ours)
+    assert timeless(one) == timeless(other)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny run from beginning to end, not to be changed."""
+    folder = tmp_path_factory.mktemp("runs") / "whole"
+    assert run(tiny(), folder) is True
+    return folder
+
+
+# What a run leaves -----------------------------------------------------------------------------------------------
+
+
+def test_the_folder_holds_the_configuration_seed_included(finished: Path) -> None:
+    assert load_config(finished / "config.yaml") == tiny()
+    assert yaml.safe_load((finished / "config.yaml").read_text())["seed"] == 3
+
+
+def test_the_folder_holds_the_versions(finished: Path) -> None:
+    found = json.loads((finished / "versions.json").read_text())
+    assert found["python"] == ".".join(map(str, sys.version_info[:3]))
+    for package in ("numpy", "numba", "gymnasium", "stable-baselines3", "sb3-contrib", "torch"):
+        assert found[package] == version(package)
+
+
+def test_the_folder_holds_measurements_from_the_beginning_to_the_end(finished: Path) -> None:
+    lines = metrics(finished)
+    assert [line["frames"] for line in lines] == [0, 4 * ROLLOUT, 8 * ROLLOUT]
+    for line in lines:
+        assert set(line) == {"frames", "seconds", "win_rate/random", "regret", "optimal_share"}
+        assert 0 <= line["win_rate/random"] <= 1
+        assert line["regret"] > 0
+    seconds = [line["seconds"] for line in lines]
+    assert seconds == sorted(seconds) and seconds[-1] > 0
+
+
+def test_the_folder_holds_checkpoints_and_a_model_and_no_litter(finished: Path) -> None:
+    names = sorted(path.name for path in (finished / "checkpoints").iterdir())
+    assert names == [f"{k * ROLLOUT:012d}" for k in (2, 4, 6)]
+    for path in (finished / "checkpoints").iterdir():
+        assert sorted(item.name for item in path.iterdir()) == ["config.yaml", "model.zip", "past.pt", "state.npz"]
+    assert sorted(path.name for path in finished.iterdir()) == [
+        "checkpoints",
+        "config.yaml",
+        "metrics.jsonl",
+        "model.zip",
+        "tensorboard",
+        "versions.json",
+    ]
+    assert newest_checkpoint(finished / "checkpoints") == finished / "checkpoints" / f"{6 * ROLLOUT:012d}"
+
+
+def test_tensorboard_shows_win_rate_and_regret(finished: Path) -> None:
+    events = import_module("tensorboard.backend.event_processing.event_accumulator")
+    read = events.EventAccumulator(str(finished / "tensorboard"))
+    read.Reload()
+    tags = read.Tags()["scalars"]
+    assert {"measure/win_rate/random", "measure/regret", "train/entropy_coefficient", "train/loss"} <= set(tags)
+    for tag, key in (("measure/regret", "regret"), ("measure/win_rate/random", "win_rate/random")):
+        shown = [event.value for event in read.Scalars(tag)]
+        assert shown == pytest.approx([line[key] for line in metrics(finished)])
+    steps = [event.step for event in read.Scalars("measure/regret")]  # written with the rollout that follows
+    assert steps == [ROLLOUT, 5 * ROLLOUT, 8 * ROLLOUT]
+
+
+def test_the_model_is_an_agent_and_stock_maskable_ppo_loads_it(finished: Path) -> None:
+    game = game_of("no_dice", **SHORT["no_dice"])
+    agent, model = ModelAgent.load(finished, game), MaskablePPO.load(finished / "model.zip", device="cpu")
+    states = game.start(range(100))
+    expected, _ = model.predict(game.observe(states), action_masks=game.masks(states), deterministic=True)
+    assert np.array_equal(agent.act(states), expected)
+
+
+def test_the_last_measurement_is_of_the_model_that_was_saved(finished: Path) -> None:
+    game = game_of("no_dice", **SHORT["no_dice"])
+    found = evaluate(game, [ModelAgent.load(finished, game), "random"], games=20, seed=3)
+    assert found.regret is not None
+    assert found.win_rate[0] == metrics(finished)[-1]["win_rate/random"]
+    assert found.regret[0].per_decision == pytest.approx(metrics(finished)[-1]["regret"])
+
+
+# The same and different runs -------------------------------------------------------------------------------------
+
+
+def test_the_same_seed_gives_the_same_run(finished: Path, tmp_path: Path) -> None:
+    torch.rand(7)  # what was drawn before does not matter
+    np.random.random(3)  # noqa: NPY002
+    assert run(tiny(), tmp_path / "again")
+    assert_same_outcome(tmp_path / "again", finished)
+
+
+def test_another_seed_gives_another_run(finished: Path, tmp_path: Path) -> None:
+    assert run(tiny(seed=4), tmp_path / "other")
+    assert not same_weights(tmp_path / "other" / "model.zip", finished / "model.zip")
+    assert timeless(tmp_path / "other") != timeless(finished)
+
+
+def test_stages_set_reward_and_horizon_and_the_entropy_falls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[str, str]] = []
+    entropy: list[float] = []
+    on_step = RunCallback._on_step
+
+    def step(self: RunCallback) -> bool:
+        seen.append((self._env.games[0].reward, self._env.horizon))
+        entropy.append(self.model.ent_coef)
+        return on_step(self)
+
+    monkeypatch.setattr(RunCallback, "_on_step", step)
+    assert run(tiny(), tmp_path / "run")
+    assert seen == [("score", "turn")] * 64 + [("win", "game")] * 64
+    ramp = tiny().ppo.entropy
+    assert entropy[0] == ramp.start > entropy[64] == pytest.approx((ramp.start + ramp.end) / 2)
+    assert entropy == sorted(entropy, reverse=True)
+
+
+@every_game
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"players": more_players, "opponents": {"random": 1.0, "past": 1.0}, "seat": "random"},
+        {"opponents": {"solver": 1.0}, "seat": 1, "measure": {"times": 1, "games": 4, "opponents": ["solver"]}},
+        {"frames": ROLLOUT + 1, "ppo": {**tiny().ppo.model_dump(), "activation": "tanh"}},
+    ],
+    ids=["more players", "against the solver", "an odd number of frames"],
+)
+def test_other_settings_run_too(name: str, changes: dict[str, Any], tmp_path: Path) -> None:
+    given = {key: value(name) if callable(value) else value for key, value in changes.items()}
+    config = tiny(name, **{"frames": 2 * ROLLOUT, **given})
+    assert run(config, tmp_path / "run")
+    last = metrics(tmp_path / "run")[-1]
+    assert last["frames"] == 2 * ROLLOUT
+    assert ("regret" in last) == is_solved(name, config.players, **config.options)
+    assert ModelAgent.load(tmp_path / "run", config.make_game()).name == "run"
+
+
+# Stopping and resuming -------------------------------------------------------------------------------------------
+
+
+def stop_at(frames: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ask the run to stop, as Ctrl-C does, when it has come to so many frames."""
+    on_step = RunCallback._on_step
+
+    def step(self: RunCallback) -> bool:
+        if self.num_timesteps == frames:
+            self.stopping = True
+        return on_step(self)
+
+    monkeypatch.setattr(RunCallback, "_on_step", step)
+
+
+@pytest.mark.parametrize("rollouts", [0.5, 2.0, 2.5, 6.5])
+def test_a_stopped_run_resumes_to_the_very_same_end(
+    rollouts: float, finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "run"
+    with monkeypatch.context() as patch:
+        stop_at(int(rollouts * ROLLOUT), patch)
+        assert run(tiny(), folder) is False
+    assert not (folder / "model.zip").exists()
+    assert resume(folder, progress=False) is True
+    assert_same_outcome(folder, finished)
+
+
+def test_stopping_loses_nothing_not_even_the_rollout_that_is_under_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stop_at(ROLLOUT // 2, monkeypatch)
+    assert run(tiny(), tmp_path / "run") is False
+    assert newest_checkpoint(tmp_path / "run" / "checkpoints") == tmp_path / "run" / "checkpoints" / f"{ROLLOUT:012d}"
+
+
+def test_a_run_asked_to_stop_in_its_last_rollout_is_complete(
+    finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stop_at(int(7.5 * ROLLOUT), monkeypatch)
+    assert run(tiny(), tmp_path / "run") is True
+    assert_same_outcome(tmp_path / "run", finished)
+
+
+def test_a_run_stopped_again_and_again_comes_to_the_same_end(
+    finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stop_at(ROLLOUT, monkeypatch)
+    assert run(tiny(), tmp_path / "run") is False
+    for rollouts in (3, 4):
+        stop_at(rollouts * ROLLOUT, monkeypatch)
+        assert resume(tmp_path / "run", progress=False) is False
+    assert resume(tmp_path / "run", progress=False) is True
+    assert_same_outcome(tmp_path / "run", finished)
+    seconds = [line["seconds"] for line in metrics(tmp_path / "run")]
+    assert seconds == sorted(seconds)
+
+
+def test_a_run_that_died_goes_on_from_its_last_checkpoint(finished: Path, tmp_path: Path) -> None:
+    """It left measurements that came after the checkpoint, and half a checkpoint."""
+    folder = tmp_path / "run"
+    shutil.copytree(finished, folder)
+    (folder / "model.zip").unlink()
+    shutil.rmtree(folder / "checkpoints" / f"{6 * ROLLOUT:012d}")
+    shutil.rmtree(folder / "checkpoints" / f"{4 * ROLLOUT:012d}")
+    (folder / "checkpoints" / ".writing-x").mkdir()
+    assert resume(folder, progress=False) is True
+    assert_same_outcome(folder, finished)
+    assert not (folder / "checkpoints" / ".writing-x").exists()
+
+
+def test_a_run_that_died_before_its_first_checkpoint_begins_again(finished: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    for name in ("config.yaml", "metrics.jsonl"):
+        shutil.copy(finished / name, folder)
+    assert resume(folder, progress=False) is True
+    assert_same_outcome(folder, finished)
+
+
+def test_ctrl_c_stops_a_process_which_then_resumes_to_the_very_same_end(tmp_path: Path) -> None:
+    config = tiny(frames=16 * ROLLOUT, checkpoints=3, opponents={"random": 0.5, "past": 0.5}, past_selves=1)
+    # Not sorted: the order of the opponents decides who is drawn.
+    (tmp_path / "long.yaml").write_text(yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False))
+    command = [sys.executable, "-W", "error", "-m", "trialea", "train", "long.yaml", "--out", "stopped"]
+    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    for _ in range(6000):  # until it is under way
+        if list(tmp_path.glob("stopped/metrics.jsonl")) or process.poll() is not None:
+            break
+        time.sleep(0.01)
+    time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    assert "To go on: trialea train --resume stopped" in errors
+    assert "Traceback" not in errors
+    reached = newest_checkpoint(tmp_path / "stopped" / "checkpoints")
+    assert reached is not None and 0 <= int(reached.name) < config.frames
+    assert resume(tmp_path / "stopped", progress=False) is True
+    assert run(config, tmp_path / "whole") is True
+    assert_same_outcome(tmp_path / "stopped", tmp_path / "whole")
+
+
+# What is refused -------------------------------------------------------------------------------------------------
+
+
+def test_a_folder_that_exists_is_refused_and_left_alone(finished: Path, tmp_path: Path) -> None:
+    before = (finished / "model.zip").read_bytes()
+    with pytest.raises(OptionError, match="exists already.*--resume"):
+        run(tiny(), finished)
+    assert (finished / "model.zip").read_bytes() == before
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(OptionError, match="exists already"):
+        run(tiny(), tmp_path / "file")
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_a_complete_run_is_not_resumed(finished: Path) -> None:
+    with pytest.raises(OptionError, match="is complete"):
+        resume(finished, progress=False)
+
+
+def test_what_is_no_run_is_not_resumed(tmp_path: Path) -> None:
+    for folder in (tmp_path, tmp_path / "nothing"):
+        with pytest.raises(OptionError, match=r"no run folder: it holds no config\.yaml"):
+            resume(folder, progress=False)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"opponents": {"nobody": 1.0}},
+        {"seat": 2},
+        {"players": 6, "opponents": {"solver": 1.0}},
+        {"players": 6, "opponents": {"random": 1.0}, "measure": {"opponents": ["solver"]}},
+        {"measure": {"opponents": ["nobody"]}},
+    ],
+    ids=str,
+)
+def test_a_run_that_cannot_work_is_refused_before_it_makes_a_folder(changes: dict[str, Any], tmp_path: Path) -> None:
+    with pytest.raises((OptionError, UnknownNameError)):
+        run(tiny(**changes), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+class Payload:
+    def __init__(self, mark: Path) -> None:
+        self.mark = mark
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.mkdir, (str(self.mark),)
+
+
+def hostile_checkpoint(folder: Path, member: str, payload: Payload) -> None:
+    if member == "past.pt":
+        torch.save([payload], folder / member)
+    elif member == "state.npz":
+        np.savez(folder / member, frames=np.array([payload], object))
+    else:
+        with zipfile.ZipFile(folder / "model.zip", "a") as archive, pytest.warns(UserWarning, match="Duplicate name"):
+            archive.writestr(member, pickle.dumps(payload))
+
+
+@pytest.mark.parametrize("member", ["past.pt", "state.npz", "policy.pth", "policy.optimizer.pth"])
+def test_a_checkpoint_runs_no_code(member: str, finished: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(finished, folder)
+    (folder / "model.zip").unlink()
+    newest = newest_checkpoint(folder / "checkpoints")
+    assert newest is not None
+    hostile_checkpoint(newest, member, Payload(tmp_path / "mark"))
+    with pytest.raises(ModelFileError, match=newest.name):
+        resume(folder, progress=False)
+    assert not (tmp_path / "mark").exists()

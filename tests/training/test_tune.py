@@ -1,0 +1,377 @@
+"""The search for a training's settings: what it finds, that it repeats, prunes, goes on and shares its work."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from functools import reduce
+from operator import getitem
+from pathlib import Path
+from typing import Any
+
+import optuna
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from tests.helpers import SHORT
+from trialea import MissingExtraError, OptionError
+from trialea.commands.cli import app
+from trialea.evaluation.reports.report import read_metrics
+from trialea.training import tuning
+from trialea.training.callbacks import RunCallback
+from trialea.training.config import load_config as load_training
+from trialea.training.run import train
+from trialea.training.tuning import Tuned, tune
+from trialea.training.tuning_config import TuneConfig, load_config, shipped_configs
+
+BASE: dict[str, Any] = {
+    "game": "no_dice",
+    "options": SHORT["no_dice"],
+    "threads": 1,
+    "frames": 1536,
+    "opponents": {"random": 1.0},
+    "ppo": {
+        "environments": 32,
+        "n_steps": 16,
+        "batch_size": 128,
+        "n_epochs": 1,
+        "net_arch": [16],
+        "learning_rate": {"start": 1e-3, "end": 1e-5},
+    },
+    "measure": {"times": 3, "games": 20, "opponents": ["random"]},
+}
+AFTERSTATES: dict[str, Any] = {
+    "algorithm": "afterstate",
+    "game": "no_dice",
+    "options": SHORT["no_dice"],
+    "threads": 1,
+    "games": 60,
+    "batch": 20,
+    "hidden": [8],
+    "measure": {"times": 3, "games": 20, "opponents": ["random"]},
+}
+SPACE: dict[str, Any] = {
+    "ppo.learning_rate.start": {"low": 1e-5, "high": 1e-1, "log": True},
+    "ppo.n_epochs": {"low": 1, "high": 3},
+    "ppo.net_arch": [[16], [16, 16]],
+    "ppo.activation": ["relu", "tanh"],
+}
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Any:
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.CRITICAL)
+    yield
+    optuna.logging.set_verbosity(before)
+
+
+def written(folder: Path, training: dict[str, Any] = BASE, **changes: Any) -> Path:
+    """A search's configuration in a file, beside that of its training."""
+    (folder / "base.yaml").write_text(yaml.safe_dump(training))
+    settings = {"study": "some", "base": str(folder / "base.yaml"), "space": SPACE, "trials": 4, "startup": 2}
+    (folder / "search.yaml").write_text(yaml.safe_dump({**settings, **changes}, sort_keys=False))
+    return folder / "search.yaml"
+
+
+def config(folder: Path, training: dict[str, Any] = BASE, **changes: Any) -> TuneConfig:
+    return load_config(written(folder, training, **changes))
+
+
+def summary(found: Tuned) -> list[Any]:
+    """What was tried and came of it, but for numbers and folders, which differ where a trial was taken up again."""
+    return [(trial.state, trial.value, trial.values) for trial in found.trials if trial.state != "fail"]
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Tuned]:
+    """A search from beginning to end, not to be changed."""
+    folder = tmp_path_factory.mktemp("search")
+    return folder / "study", tune(config(folder), folder / "study", progress=False)
+
+
+# What is found -----------------------------------------------------------------------------------------------------
+
+
+def test_every_trial_is_a_run_with_its_values(finished: tuple[Path, Tuned]) -> None:
+    folder, found = finished
+    assert [trial.number for trial in found.trials] == [0, 1, 2, 3]
+    assert {trial.state for trial in found.trials} <= {"complete", "pruned"}
+    for trial in found.trials:
+        assert list(trial.values) == list(SPACE)
+        plain = load_training(folder / trial.run / "config.yaml").model_dump(mode="json")
+        expected = load_training(folder.parent / "base.yaml").model_dump(mode="json")
+        for key, value in trial.values.items():
+            *parents, last = key.split(".")
+            reduce(getitem, parents, expected)[last] = value
+        assert plain == expected
+        assert trial.value == read_metrics(folder / trial.run)[-1]["regret"]
+        assert (folder / trial.run / "model.zip").exists() == (trial.state == "complete")
+
+
+def test_the_best_has_the_least_regret_and_its_configuration_is_one_for_training(finished: tuple[Path, Tuned]) -> None:
+    folder, found = finished
+    complete = [trial for trial in found.trials if trial.state == "complete"]
+    assert found.metric == "regret" and found.direction == "minimize"
+    assert found.best is not None
+    assert found.best.value == min(trial.value for trial in complete if trial.value is not None)
+    assert found.config == str(folder / "best.yaml")
+    assert load_training(found.config) == load_training(folder / found.best.run / "config.yaml")
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "best.yaml",
+        "study.db",
+        *(trial.run for trial in found.trials),
+        "tune.yaml",
+    ]
+
+
+def test_the_same_seed_tries_the_same_and_another_something_else(finished: tuple[Path, Tuned], tmp_path: Path) -> None:
+    again = tune(config(tmp_path), tmp_path / "again", progress=False)
+    assert summary(again) == summary(finished[1])
+    other = tune(config(tmp_path, seed=1, trials=1), tmp_path / "other", progress=False)
+    assert other.trials[0].values != again.trials[0].values
+
+
+def test_by_wins_where_asked_and_a_space_of_afterstate_training(tmp_path: Path) -> None:
+    space = {"td_lambda": {"low": 0.0, "high": 1.0, "step": 0.25}, "epochs": {"low": 1, "high": 4, "log": True}}
+    search = config(tmp_path, AFTERSTATES, space=space, metric="win_rate/random", pruner="none", trials=3)
+    found = tune(search, tmp_path / "study", progress=False)
+    assert found.direction == "maximize"
+    assert [trial.state for trial in found.trials] == ["complete"] * 3
+    assert found.best is not None and found.best.value == max(trial.value or 0.0 for trial in found.trials)
+    for trial in found.trials:
+        assert trial.values["td_lambda"] in (0.0, 0.25, 0.5, 0.75, 1.0) and trial.values["epochs"] in (1, 2, 3, 4)
+        assert trial.value == read_metrics(tmp_path / "study" / trial.run)[-1]["win_rate/random"]
+
+
+def test_by_wins_where_the_game_is_not_solved(tmp_path: Path) -> None:
+    base = {**BASE, "players": 6, "frames": 512, "options": {"target": 5}}
+    found = tune(config(tmp_path, base, trials=1), tmp_path / "study", progress=False)
+    assert found.metric == "win_rate/random"
+
+
+# Pruning -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_report_may_stop_a_run_which_can_then_be_resumed(tmp_path: Path) -> None:
+    told: list[dict[str, Any]] = []
+
+    def report(line: dict[str, Any]) -> bool:
+        told.append(line)
+        return line["frames"] > 0
+
+    (tmp_path / "base.yaml").write_text(yaml.safe_dump(BASE))
+    assert train(load_training(tmp_path / "base.yaml"), tmp_path / "run", progress=False, report=report) is False
+    assert told == read_metrics(tmp_path / "run")
+    assert [line["frames"] for line in told] == [0, 512]
+
+
+@pytest.mark.parametrize("base", [BASE, AFTERSTATES], ids=["ppo", "afterstate"])
+def test_a_trial_worse_than_the_median_is_stopped(
+    base: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three trials, of which each measures more regret than the one before."""
+    count = iter(range(100))
+    place = "trialea.training.callbacks" if base is BASE else "trialea.training.afterstate"
+    monkeypatch.setattr(f"{place}.measure_agents", lambda *_: {"win_rate/random": 0.5, "regret": float(next(count))})
+    search = config(tmp_path, base, space={"seed": {"low": 0, "high": 9}}, trials=3)
+    found = tune(search, tmp_path / "study", progress=False)
+    assert [(trial.state, trial.value) for trial in found.trials] == [
+        ("complete", 3.0),
+        ("complete", 7.0),
+        ("pruned", 9.0),
+    ]
+    assert len(read_metrics(tmp_path / "study" / "trial-002")) == 2
+    assert found.best is not None and found.best.number == 0
+
+
+# Stopping, going on, sharing ---------------------------------------------------------------------------------------
+
+
+def test_a_stopped_search_goes_on_to_the_very_same_end(
+    finished: tuple[Path, Tuned], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on_step = RunCallback._on_step
+    steps = 0
+
+    def step(self: RunCallback) -> bool:
+        nonlocal steps
+        steps += 1
+        if steps in (70, 100):
+            self.stopping = True
+        return on_step(self)
+
+    monkeypatch.setattr(RunCallback, "_on_step", step)
+    search = config(tmp_path)
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            tune(search, tmp_path / "study", progress=False)
+    found = tune(search, tmp_path / "study", progress=False)
+    assert [trial.state for trial in found.trials].count("fail") == 2
+    assert summary(found) == summary(finished[1])
+
+
+def test_more_trials_go_on_from_those_there_are(finished: tuple[Path, Tuned], tmp_path: Path) -> None:
+    first = tune(config(tmp_path, trials=2), tmp_path / "study", progress=False)
+    assert len(first.trials) == 2
+    more = tune(config(tmp_path), tmp_path / "study", progress=False)
+    assert summary(more) == summary(finished[1])
+    assert tune(config(tmp_path), tmp_path / "study", progress=False) == more
+
+
+@pytest.mark.slow
+def test_the_run_of_a_process_that_died_is_gone_on_with(
+    finished: tuple[Path, Tuned], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tuning, "HEARTBEAT", 1)
+    search = written(tmp_path)
+    command = [sys.executable, "-c", DIES, str(search), str(tmp_path / "study")]
+    died = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert died.returncode == -signal.SIGKILL, died.stderr
+    time.sleep(3)
+    found = tune(load_config(search), tmp_path / "study", progress=False)
+    assert [trial.state for trial in found.trials].count("fail") == 1
+    assert [trial.run for trial in found.trials].count("trial-001") == 2
+    assert summary(found) == summary(finished[1])
+
+
+DIES = """
+import os, signal, sys
+from trialea.training import tuning
+from trialea.training.tuning_config import load_config
+
+tuning.HEARTBEAT = 1
+judge, seen = tuning._Judge.__call__, []
+
+def dying(self, line):
+    seen.append(line)
+    if len(seen) == 7:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return judge(self, line)
+
+tuning._Judge.__call__ = dying
+tuning.tune(load_config(sys.argv[1]), sys.argv[2], progress=False)
+"""
+
+
+@pytest.mark.slow
+def test_two_processes_share_the_work(tmp_path: Path) -> None:
+    search = written(tmp_path, trials=6, pruner="none")
+    words = ["tune", str(search), "--out", "study", "--json"]
+    command = [sys.executable, "-W", "error", "-m", "trialea", *words]
+    pipe = subprocess.PIPE
+    processes = [subprocess.Popen(command, cwd=tmp_path, stdout=pipe, stderr=pipe, text=True) for _ in range(2)]
+    ended = [(process.communicate(timeout=300), process.returncode) for process in processes]
+    for (_, errors), code in ended:
+        assert code == 0, errors
+    assert all("Trial" in errors for (_, errors), _ in ended)  # each did some
+    found = tune(load_config(search), tmp_path / "study", progress=False)
+    assert 6 <= found.count("complete") <= 7
+    rates = [trial.values["ppo.learning_rate.start"] for trial in found.trials]
+    assert len(set(rates)) == len(rates)
+
+
+def test_another_storage_by_url_and_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    url = f"sqlite:///{tmp_path / 'elsewhere.db'}"
+    words = ["tune", str(written(tmp_path, trials=1)), "--out", "study", "--storage", url]
+    done = CliRunner().invoke(app, [*words, "--json"])
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert found["best"]["run"] == "trial-000" and found["config"] == "study/best.yaml"
+    assert optuna.load_study(study_name="some", storage=url).best_value == found["best"]["value"]
+    assert not (tmp_path / "study" / "study.db").exists()
+    assert "Trial 0 complete at" in done.stderr
+    shown = CliRunner().invoke(app, words)
+    assert "Trials of some: 1 complete, 0 pruned, 0 running." in shown.output
+    assert "To train so: trialea train study/best.yaml" in shown.output
+
+
+# What is refused ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"space": {"ppo.n_step": [8]}}, r"space: ppo\.n_step cannot be 8.*there is no such key"),
+        ({"space": {"ppo.n_steps": {"low": 0, "high": 8}}}, r"ppo\.n_steps cannot be 0"),
+        ({"space": {"ppo.activation": ["relu", "elu"]}}, r"ppo\.activation cannot be elu"),
+        ({"space": {"seed": {"low": 3, "high": 2}}}, "space.seed: a range goes from low to high"),
+        ({"space": {"seed": {"low": 0, "high": 2, "log": True}}}, "with log it begins above 0"),
+        ({"space": {"seed": {"low": 0, "high": 2, "step": 0.5}}}, "whole numbers have a whole step"),
+        ({"space": {"seed": []}}, "nothing to choose from for seed"),
+        ({"space": {}}, "space"),
+        ({"changes": ["frames"]}, "written key=value"),
+        ({"base": "nothing.yaml"}, "^no configuration lies at nothing.yaml"),
+        ({"changes": ["frmaes=1"]}, "base.yaml, changed by frmaes=1: frmaes: there is no such key"),
+        ({"study": "../mine"}, "study: String should match"),
+        ({"trials": 0}, "trials"),
+        ({"pruner": "mean"}, "pruner"),
+    ],
+)
+def test_what_does_not_fit_is_refused_before_anything_is_trained(
+    changes: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(OptionError, match=message):
+        config(tmp_path, **changes)
+
+
+def test_an_unknown_metric_is_refused_with_those_that_are_measured(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="one of regret, optimal_share, win_rate/random, which.*not wins"):
+        tune(config(tmp_path, metric="wins"), tmp_path / "study")
+    assert not (tmp_path / "study").exists()
+
+
+def test_another_search_in_the_folder_or_the_storage_is_refused(finished: tuple[Path, Tuned], tmp_path: Path) -> None:
+    folder, _ = finished
+    with pytest.raises(OptionError, match="another search, with other values of seed"):
+        tune(load_config(folder.parent / "search.yaml", ["seed=5"]), folder)
+    with pytest.raises(OptionError, match="holds something else"):
+        tune(config(tmp_path), tmp_path)
+    storage = f"storage=sqlite:///{folder / 'study.db'}"
+    with pytest.raises(OptionError, match="a study called some that searches something else"):
+        tune(load_config(folder.parent / "search.yaml", ["seed=5", storage]), tmp_path / "study")
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [("nonsense", "must be a database's URL"), ("sqlite:////no/such/folder/x.db", "unable to open database file")],
+)
+def test_a_storage_that_cannot_be_used_is_an_error(url: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match=message):
+        tune(config(tmp_path, storage=url), tmp_path / "study")
+
+
+def test_a_password_is_not_written_down(tmp_path: Path) -> None:
+    (tmp_path / "study").mkdir()
+    tuning._claim(tmp_path / "study", config(tmp_path, storage="mysql://me:secret@host/trials"))
+    assert "mysql://me:***@host/trials" in (tmp_path / "study" / "tune.yaml").read_text()
+
+
+def test_values_that_do_not_fit_together_are_told_and_passed_over(tmp_path: Path) -> None:
+    """A rollout of 513 decisions in minibatches of 128 leaves one alone."""
+    space = {"ppo.environments": [32, 27], "ppo.n_steps": [16, 19]}
+    found = tune(config(tmp_path, space=space, trials=8), tmp_path / "study", progress=False)
+    refused = [trial for trial in found.trials if trial.refused]
+    assert refused and all(trial.values == {"ppo.environments": 27, "ppo.n_steps": 19} for trial in refused)
+    assert all(trial.state == "pruned" and "single decision" in trial.refused for trial in refused)
+    assert len(found.trials) == 8
+
+
+def test_a_missing_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    with pytest.raises(MissingExtraError, match=r"optuna.*trialea\[tune\]"):
+        CliRunner().invoke(app, ["tune", str(written(tmp_path))], catch_exceptions=False)
+
+
+# What ships --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", shipped_configs())
+def test_every_shipped_search_loads_from_anywhere(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert load_config(path).training().make_game().num_players == 2

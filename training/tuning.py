@@ -1,0 +1,364 @@
+"""Search for the settings of a training: Optuna over its configuration, trials pruned by their measurements.
+
+Every trial is a training run in a folder of its own. All that is known of the search lies in the study's storage and in
+these folders, so that it can be stopped, go on, and run in several processes at once.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import optuna
+import yaml
+from optuna.distributions import BaseDistribution
+from optuna.samplers import BaseSampler, TPESampler
+from optuna.trial import FrozenTrial, Trial, TrialState
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+
+from trialea.agents.model import MODEL, written_whole
+from trialea.envs.errors import OptionError
+from trialea.evaluation.measures.regret import solution_of
+from trialea.evaluation.reports.report import read_metrics
+from trialea.training.checkpoint import CONFIG
+from trialea.training.config import AfterstateConfig, RunConfig
+from trialea.training.run import resume, train
+from trialea.training.tuning_config import Range, TuneConfig, in_yaml
+
+SETTINGS = "tune.yaml"
+BEST = "best.yaml"
+HEARTBEAT = 30  # seconds between a running trial's signs of life; without any for twice as long it is taken up anew
+RUN, REFUSED = "run", "refused"  # a trial's attributes: its run's folder, if not of its own number; what went wrong
+Direction = Literal["minimize", "maximize"]
+CHECKED = (TrialState.COMPLETE, TrialState.PRUNED)
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A trial.
+
+    Attributes:
+        number: in the study, from 0.
+        run: the run folder's name.
+        state: `"complete"`, `"pruned"`, `"running"`, `"waiting"` to be gone on with, or `"fail"`, stopped; one that was
+            stopped goes on under another number.
+        value: the metric at the end, or, pruned, at the last measurement; None if there is none.
+        values: of the keys that are searched.
+        refused: why it could not be trained with them; else empty.
+    """
+
+    number: int
+    run: str
+    state: str
+    value: float | None
+    values: dict[str, Any]
+    refused: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tuned:
+    """What a search has found so far.
+
+    Attributes:
+        study, metric: its name, and what it seeks.
+        direction: `"minimize"` or `"maximize"`.
+        trials: all of them, in order.
+        best: the best that is complete; None if none is.
+        config: the file with the best training's configuration; None without one.
+    """
+
+    study: str
+    metric: str
+    direction: Direction
+    trials: tuple[Tried, ...]
+    best: Tried | None
+    config: str | None
+
+    def to_json(self) -> dict[str, Any]:
+        """The same as plain data."""
+        return asdict(self)
+
+    def count(self, state: str) -> int:
+        """How many trials are in a state."""
+        return sum(trial.state == state for trial in self.trials)
+
+
+def tune(
+    config: TuneConfig,
+    folder: str | Path,
+    progress: bool = True,
+    tell: Callable[[Tried], None] | None = None,
+) -> Tuned:
+    """Search, from the beginning or where the same search in `folder` was stopped, until there are so many trials.
+
+    Args:
+        config: what to search; in a folder that holds the search already, all but `trials` must be as it was.
+        folder: of the study; each trial's run is a folder in it.
+        progress: whether to show a progress bar of each training.
+        tell: told each trial when it ends.
+
+    Returns:
+        What was found; the best training's configuration is written into the folder as `best.yaml`.
+
+    Raises:
+        OptionError: the folder or the storage holds another search, or the storage cannot be used.
+        KeyboardInterrupt: Ctrl-C stopped it; all is saved, and the same call goes on.
+    """
+    place = Path(folder)
+    training = config.training()
+    metric = _metric(config, training)
+    direction: Direction = "minimize" if metric == "regret" else "maximize"
+    place.mkdir(parents=True, exist_ok=True)
+    _claim(place, config)
+    with _opened(config, place, direction) as study:
+        _claim_study(study, config, training, metric)
+
+        def objective(trial: Trial) -> float:
+            return _attempt(trial, study, config, place, metric, progress)
+
+        def ended(study: optuna.Study, trial: FrozenTrial) -> None:
+            found = _found(study, config, place, metric, direction)
+            if tell is not None:
+                tell(found.trials[trial.number])
+
+        while True:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+                optuna.storages.fail_stale_trials(study)
+            taken = len(study.get_trials(deepcopy=False, states=(*CHECKED, TrialState.RUNNING)))
+            if taken >= config.trials:
+                return _found(study, config, place, metric, direction)
+            study.optimize(objective, n_trials=1, callbacks=[ended])
+
+
+def _metric(config: TuneConfig, training: RunConfig) -> str:
+    """What the search is by."""
+    rates = [f"win_rate/{opponent}" for opponent in training.measure.opponents]
+    if config.metric in rates:
+        return config.metric
+    try:
+        solution_of(training.make_game())
+        known = ["regret", "optimal_share", *rates]
+    except OptionError:
+        known = rates
+    if config.metric and config.metric not in known:
+        raise OptionError(f"metric must be one of {', '.join(known)}, which the training measures, not {config.metric}")
+    return config.metric or known[0]
+
+
+# The study ---------------------------------------------------------------------------------------------------------
+
+
+def _claim(folder: Path, config: TuneConfig) -> None:
+    """Write down what is searched in a folder, or refuse one that is used for something else."""
+    plain = config.model_dump(mode="json", exclude={"trials"})
+    if config.storage:
+        plain["storage"] = _without_password(config.storage)
+    file, names = folder / SETTINGS, {path.name for path in folder.iterdir()}
+    if SETTINGS in names:
+        before = yaml.safe_load(file.read_text(encoding="utf-8"))
+        if before != plain:
+            differing = ", ".join(key for key in plain if before.get(key) != plain[key])
+            raise OptionError(
+                f"{folder} holds another search, with other values of {differing}: choose another folder, or the same"
+                " configuration to go on"
+            )
+        return
+    if not all(name.startswith(".") for name in names):  # such as what another process is just writing
+        raise OptionError(f"{folder} holds something else: choose another folder, or delete it")
+    with written_whole(file) as temporary:
+        temporary.write_text(yaml.safe_dump(plain, sort_keys=False), encoding="utf-8")
+
+
+def _without_password(url: str) -> str:
+    try:
+        return make_url(url).render_as_string(hide_password=True)
+    except SQLAlchemyError as error:
+        raise OptionError(f"storage must be a database's URL, such as sqlite:///study.db: {error}") from error
+
+
+@contextmanager
+def _opened(config: TuneConfig, folder: Path, direction: Direction) -> Iterator[optuna.Study]:
+    """The study in its storage, made where there is none."""
+    url = config.storage or f"sqlite:///{(folder / 'study.db').as_posix()}"
+    pruner: optuna.pruners.BasePruner = optuna.pruners.NopPruner()
+    if config.pruner == "median":  # never by the first measurement, in which nothing is learnt yet
+        pruner = optuna.pruners.MedianPruner(n_startup_trials=config.startup, n_warmup_steps=1)
+    storage = _storage(url)
+    try:
+        yield optuna.create_study(
+            storage=storage,
+            study_name=config.study,
+            direction=direction,
+            load_if_exists=True,
+            sampler=_Sampler(config.seed, config.startup),
+            pruner=pruner,
+        )
+    except optuna.exceptions.StorageInternalError as error:
+        raise _unusable(url, error.__cause__ or error) from error
+    finally:
+        storage.remove_session()
+        storage.engine.dispose()
+
+
+def _storage(url: str) -> optuna.storages.RDBStorage:
+    attempts = 5
+    while True:
+        attempts -= 1
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+                return optuna.storages.RDBStorage(
+                    url, heartbeat_interval=HEARTBEAT, heartbeat_stale_trial_callback=_take_up_again
+                )
+        except (SQLAlchemyError, ImportError) as error:
+            just_made = isinstance(error, IntegrityError) or "already exists" in str(error)
+            if not attempts or not just_made:
+                raise _unusable(url, error) from error
+            time.sleep(0.5)  # another process that began with this one is making the tables
+
+
+def _unusable(url: str, error: BaseException) -> OptionError:
+    return OptionError(f"the storage {_without_password(url)} cannot be used: {str(error).splitlines()[0]}")
+
+
+def _claim_study(study: optuna.Study, config: TuneConfig, training: RunConfig, metric: str) -> None:
+    """Note what a study is of, or refuse one that is of something else."""
+    settings = config.model_dump(mode="json", exclude={"trials", "storage", "base", "changes", "study"})
+    about = json.dumps({**settings, "metric": metric, "training": training.model_dump(mode="json")}, sort_keys=True)
+    if study.user_attrs.setdefault("about", about) != about:
+        raise OptionError(
+            f"the storage holds a study called {config.study} that searches something else, or from another training:"
+            " choose another name (study)"
+        )
+    study.set_user_attr("about", about)
+
+
+class _Sampler(BaseSampler):
+    """TPE whose draws follow from the seed and a trial's place, so that a search goes on as if it had not stopped."""
+
+    def __init__(self, seed: int, startup: int) -> None:
+        self._seed, self._startup = seed, startup
+        self._tpe = TPESampler(seed=seed)
+
+    def before_trial(self, study: optuna.Study, trial: FrozenTrial) -> None:
+        earlier = study.get_trials(deepcopy=False)
+        place = sum(other.number < trial.number and other.state != TrialState.FAIL for other in earlier)
+        seed = int(np.random.SeedSequence([self._seed, place]).generate_state(1)[0])
+        self._tpe = TPESampler(seed=seed, n_startup_trials=self._startup)
+
+    def infer_relative_search_space(self, study: optuna.Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
+        return self._tpe.infer_relative_search_space(study, trial)
+
+    def sample_relative(
+        self, study: optuna.Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
+    ) -> dict[str, Any]:
+        return self._tpe.sample_relative(study, trial, search_space)
+
+    def sample_independent(
+        self, study: optuna.Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
+    ) -> Any:
+        return self._tpe.sample_independent(study, trial, param_name, param_distribution)
+
+
+# A trial -----------------------------------------------------------------------------------------------------------
+
+
+class _Judge:
+    """Hands a trial's measurements to the study, and asks whether it is worth going on."""
+
+    def __init__(self, trial: Trial, metric: str, config: RunConfig) -> None:
+        self._trial, self._metric = trial, metric
+        self._unit = "games" if isinstance(config, AfterstateConfig) else "frames"
+        total = getattr(config, self._unit)
+        self._times, self._gap, self._step = config.measure.times, total / config.measure.times, -1
+        self.value, self.pruned = math.nan, False
+
+    def note(self, line: dict[str, Any]) -> None:
+        """Take down a measurement, at the place that it has among those of any training, however long its rollouts."""
+        if line.get(self._metric) is None:
+            raise OptionError(f"the training measures no {self._metric}")
+        self.value = float(line[self._metric])
+        step = min(int(line[self._unit] / self._gap), self._times)
+        if step > self._step:  # a run that goes on makes some measurements again
+            self._trial.report(self.value, step)
+            self._step = step
+
+    def __call__(self, line: dict[str, Any]) -> bool:
+        self.note(line)
+        self.pruned = self._trial.should_prune()
+        return self.pruned
+
+
+def _attempt(trial: Trial, study: optuna.Study, config: TuneConfig, folder: Path, metric: str, progress: bool) -> float:
+    """Train with a trial's values, or go on with its training; the metric at the end."""
+    try:
+        values = [f"{key}={_suggested(trial, key, values)}" for key, values in config.space.items()]
+        training = config.training(values)
+        judge = _Judge(trial, metric, training)
+        finished = _go_on(training, folder / _run_of(trial), judge, progress)
+    except ValueError as error:  # values that do not fit together, or with which learning breaks down
+        trial.set_user_attr(REFUSED, str(error))
+        raise optuna.TrialPruned(str(error)) from error
+    except BaseException:
+        _take_up_again(study, trial)
+        raise
+    if judge.pruned and not finished:
+        raise optuna.TrialPruned
+    if not finished:
+        _take_up_again(study, trial)
+        raise KeyboardInterrupt
+    return judge.value
+
+
+def _suggested(trial: Trial, key: str, values: Range | tuple[Any, ...]) -> str:
+    if isinstance(values, Range):
+        return values.suggest(trial, key)
+    return trial.suggest_categorical(key, [in_yaml(value) for value in values])
+
+
+def _go_on(training: RunConfig, run: Path, judge: _Judge, progress: bool) -> bool:
+    """Begin the run in a folder, or go on with it; whether it came to its end."""
+    if not (run / CONFIG).is_file():
+        return train(training, run, progress, judge)
+    for line in read_metrics(run):
+        judge.note(line)
+    return (run / MODEL).exists() or resume(run, progress, judge)
+
+
+def _run_of(trial: Trial | FrozenTrial) -> str:
+    return str(trial.user_attrs.get(RUN, f"trial-{trial.number:03d}"))
+
+
+def _take_up_again(study: optuna.Study, trial: Trial | FrozenTrial) -> None:
+    """Have the next trial go on with the run of one that was stopped."""
+    study.enqueue_trial(trial.params, user_attrs={RUN: _run_of(trial)})
+
+
+# What was found ----------------------------------------------------------------------------------------------------
+
+
+def _found(study: optuna.Study, config: TuneConfig, folder: Path, metric: str, direction: Direction) -> Tuned:
+    trials = tuple(_tried(trial) for trial in study.get_trials(deepcopy=False))
+    best = None
+    if any(trial.state == "complete" for trial in trials):
+        best = trials[study.best_trial.number]
+        training = config.training([f"{key}={in_yaml(value)}" for key, value in best.values.items()])
+        with written_whole(folder / BEST) as temporary:
+            temporary.write_text(yaml.safe_dump(training.model_dump(mode="json"), sort_keys=False), encoding="utf-8")
+    return Tuned(config.study, metric, direction, trials, best, str(folder / BEST) if best else None)
+
+
+def _tried(trial: FrozenTrial) -> Tried:
+    values = {key: yaml.safe_load(value) if isinstance(value, str) else value for key, value in trial.params.items()}
+    refused = trial.user_attrs.get(REFUSED, "")
+    return Tried(trial.number, _run_of(trial), trial.state.name.lower(), trial.value, values, refused)
