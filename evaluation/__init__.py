@@ -1,21 +1,22 @@
 """Matches, regret and reports."""
 
-from trialea.evaluation.matches.match import Decisions, Match, UnfinishedMatchError, play_match
-from trialea.evaluation.measures.evaluation import Evaluation, evaluate
+from trialea.evaluation.intervals import interval_of_mean, t_interval, wilson
+from trialea.evaluation.matches.match import Decisions, Match, UnfinishedMatchError
+from trialea.evaluation.matches.play import play_match
 from trialea.evaluation.measures.exact import (
     ExactEvaluation,
     best_response,
     evaluate_exactly,
     exact_value,
     exploitability,
-    known_policy,
     nash_conv,
+    tabulate_policy,
 )
-from trialea.evaluation.measures.intervals import interval_of_mean, t_interval, wilson
-from trialea.evaluation.measures.luck import Adjusted, Luck, LuckMeter, Parts, ValueFunction, value_function_of
-from trialea.evaluation.measures.regret import Mistake, Part, Regret
-from trialea.evaluation.measures.sample_size import GamesNeeded, games_needed
+from trialea.evaluation.measures.luck import Luck, LuckMeter, ValueFunction, value_function_of
+from trialea.evaluation.measures.sample_size import games_needed
 from trialea.evaluation.reports.report import write_report, write_tournament_report
+from trialea.evaluation.results import Adjusted, Evaluation, GamesNeeded, Mistake, Regret, RegretBin, WinRateBreakdown
+from trialea.evaluation.sampled import evaluate
 
 __all__ = [
     "Adjusted",
@@ -27,11 +28,11 @@ __all__ = [
     "LuckMeter",
     "Match",
     "Mistake",
-    "Part",
-    "Parts",
     "Regret",
+    "RegretBin",
     "UnfinishedMatchError",
     "ValueFunction",
+    "WinRateBreakdown",
     "best_response",
     "evaluate",
     "evaluate_exactly",
@@ -39,10 +40,10 @@ __all__ = [
     "exploitability",
     "games_needed",
     "interval_of_mean",
-    "known_policy",
     "nash_conv",
     "play_match",
     "t_interval",
+    "tabulate_policy",
     "value_function_of",
     "wilson",
     "write_report",

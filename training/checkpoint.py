@@ -29,7 +29,7 @@ from trialea.agents.model import (
     written_whole,
 )
 from trialea.envs.errors import OptionError
-from trialea.evaluation.measures.evaluation import versions
+from trialea.envs.versions import versions
 from trialea.evaluation.reports.report import read_metrics
 from trialea.training.config import TrainConfig
 from trialea.training.league import League

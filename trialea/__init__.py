@@ -23,13 +23,12 @@ from trialea.envs.errors import (
     UnknownNameError,
 )
 from trialea.envs.registry import GAMES, entry_of, register_all, register_variant
+from trialea.envs.versions import __version__ as __version__
 
 if TYPE_CHECKING:
     from trialea.agents import solve
     from trialea.envs.agent import Agent, make_agent
     from trialea.envs.game import Game
-
-__version__ = "0.1.0"
 
 __all__ = [
     "GAMES",

@@ -32,7 +32,7 @@ from trialea.envs.agent import AgentLike, make_agent
 from trialea.envs.errors import OptionError, whole_number
 from trialea.envs.game import Game
 from trialea.envs.registry import GAMES, entry_of
-from trialea.evaluation.measures.evaluation import versions
+from trialea.envs.versions import versions
 from trialea.evaluation.measures.regret import MILLI
 
 Progress = Callable[[float], None]
@@ -40,7 +40,7 @@ _ASKED = 0.95  # the share of the work after which the policy is known
 
 
 @dataclass(frozen=True, slots=True)
-class KnownPolicy:
+class TabulatedPolicy:
     """A policy worked out once, to be used wherever an agent is asked for here.
 
     Attributes:
@@ -56,12 +56,12 @@ class KnownPolicy:
     table: Any
 
 
-PolicyLike = AgentLike | KnownPolicy
+PolicyLike = AgentLike | TabulatedPolicy
 """An agent, a name or path of one, or a policy that is worked out already."""
 
 
 @dataclass(frozen=True, slots=True)
-class ExpectedPart:
+class ExpectedRegretBin:
     """A part of an agent's decisions in a game.
 
     Attributes:
@@ -114,8 +114,8 @@ class ExactEvaluation:
     decisions: float | None
     regret_per_decision: float | None
     optimal_share: float | None
-    regret_by_throw: dict[str, ExpectedPart]
-    regret_by_score: dict[str, ExpectedPart]
+    regret_by_throw: dict[str, ExpectedRegretBin]
+    regret_by_score: dict[str, ExpectedRegretBin]
     regret_unit: str
     regret_note: str
     states: int
@@ -127,7 +127,7 @@ class ExactEvaluation:
         return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()}
 
 
-def known_policy(game: Game, agent: PolicyLike, progress: Progress | None = None) -> KnownPolicy:
+def tabulate_policy(game: Game, agent: PolicyLike, progress: Progress | None = None) -> TabulatedPolicy:
     """Work out the policy of `agent`, to use it more than once.
 
     Args:
@@ -152,7 +152,7 @@ def exact_value(game: Game, agents: Sequence[PolicyLike], first_player: int = 0)
         first_player: the seat that begins.
 
     Raises:
-        OptionError, IllegalActionError: as `known_policy`; or a number out of range.
+        OptionError, IllegalActionError: as `tabulate_policy`; or a number out of range.
     """
     first = whole_number("first_player", first_player, 0, game.num_players - 1)
     values: NDArray[np.float64] = exact_module(game).win_probabilities(game, _tables(game, agents))[first]
@@ -169,7 +169,7 @@ def best_response(game: Game, agents: Sequence[PolicyLike], seat: int, first_pla
         first_player: the seat that begins.
 
     Raises:
-        OptionError, IllegalActionError: as `known_policy`; or a number out of range.
+        OptionError, IllegalActionError: as `tabulate_policy`; or a number out of range.
     """
     seat = whole_number("seat", seat, 0, game.num_players - 1)
     first = whole_number("first_player", first_player, 0, game.num_players - 1)
@@ -188,7 +188,7 @@ def nash_conv(game: Game, agents: Sequence[PolicyLike], first_player: int = 0) -
         first_player: the seat that begins.
 
     Raises:
-        OptionError, IllegalActionError: as `known_policy`; or a number out of range.
+        OptionError, IllegalActionError: as `tabulate_policy`; or a number out of range.
     """
     known = _all_known(game, agents)
     best = [best_response(game, known, seat, first_player) for seat in range(game.num_players)]
@@ -199,9 +199,9 @@ def exploitability(game: Game, agent: PolicyLike) -> float:
     """How much more a best response wins than `agent` does among its like, averaged over the seats: NashConv / n.
 
     Raises:
-        OptionError, IllegalActionError: as `known_policy`.
+        OptionError, IllegalActionError: as `tabulate_policy`.
     """
-    value, best = _in_every_seat(game, known_policy(game, agent))
+    value, best = _in_every_seat(game, tabulate_policy(game, agent))
     return float(np.mean(best - value))
 
 
@@ -214,7 +214,7 @@ def evaluate_exactly(game: Game | str, agent: AgentLike, progress: Progress | No
         progress: called with the share of the work done, from 0 to 1.
 
     Raises:
-        OptionError, IllegalActionError: as `known_policy`.
+        OptionError, IllegalActionError: as `tabulate_policy`.
     """
     began = time.perf_counter()
     game = Game(game) if isinstance(game, str) else game
@@ -267,25 +267,25 @@ def exact_module(game: Game) -> Any:
     return module
 
 
-def _known(game: Game, agent: PolicyLike, payoffs: Any, progress: Progress | None) -> KnownPolicy:
+def _known(game: Game, agent: PolicyLike, payoffs: Any, progress: Progress | None) -> TabulatedPolicy:
     module = exact_module(game)
-    if isinstance(agent, KnownPolicy):
+    if isinstance(agent, TabulatedPolicy):
         if agent.game != game:
             raise OptionError(f"the policy {agent.name!r} was worked out for {agent.game!r}, not {game!r}")
         return agent
     table = module.tabulate(game, make_agent(agent, game), payoffs, progress)
-    return KnownPolicy(game, table.name, table.states, table)
+    return TabulatedPolicy(game, table.name, table.states, table)
 
 
-def _all_known(game: Game, agents: Sequence[PolicyLike]) -> list[KnownPolicy]:
+def _all_known(game: Game, agents: Sequence[PolicyLike]) -> list[TabulatedPolicy]:
     """The policy for each seat, one that sits in several seats worked out once."""
     if isinstance(agents, str) or len(agents) != game.num_players:
         raise OptionError(f"name an agent for each of the {game.num_players} seats, not {agents!r}")
-    found: dict[Any, KnownPolicy] = {}
+    found: dict[Any, TabulatedPolicy] = {}
     keys = [agent if isinstance(agent, str) else id(agent) for agent in agents]
     for key, agent in zip(keys, agents, strict=True):
         if key not in found:
-            found[key] = known_policy(game, agent)
+            found[key] = tabulate_policy(game, agent)
     return [found[key] for key in keys]
 
 
@@ -305,7 +305,7 @@ def _by_place(by_first: NDArray[np.float64]) -> NDArray[np.float64]:
     return by_first[-np.arange(len(by_first)) % len(by_first)]
 
 
-def _in_every_seat(game: Game, known: KnownPolicy) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _in_every_seat(game: Game, known: TabulatedPolicy) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """What each seat wins where all play this policy, and what its best response would, each (n,); seat 0 begins."""
     module, tables = exact_module(game), [known.table] * game.num_players
     return module.win_probabilities(game, tables)[0], _by_place(module.best_response(game, tables, 0))
@@ -332,11 +332,11 @@ def _regret(found: NDArray[np.float64] | None) -> dict[str, Any]:
     }
 
 
-def _parts(found: NDArray[np.float64], first: int) -> dict[str, ExpectedPart]:
+def _parts(found: NDArray[np.float64], first: int) -> dict[str, ExpectedRegretBin]:
     """The parts (N, 3), numbered from `first`; those without decisions are left out."""
     whole = float(found[:, 0].sum())
     return {
-        str(number): ExpectedPart(decisions, MILLI * lost / decisions, lost / whole if whole else 0.0)
+        str(number): ExpectedRegretBin(decisions, MILLI * lost / decisions, lost / whole if whole else 0.0)
         for number, (lost, decisions, _) in enumerate(found.tolist(), first)
         if decisions
     }

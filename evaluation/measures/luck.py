@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,16 +27,14 @@ from trialea.agents import solve
 from trialea.envs.errors import OptionError
 from trialea.envs.game import Game, States
 from trialea.envs.registry import entry_of, named
-from trialea.evaluation.matches.match import Decisions, Match, take, whole_shares
+from trialea.evaluation.intervals import Interval, has_spread, t_interval
+from trialea.evaluation.matches.match import Decisions, Match
 from trialea.evaluation.matches.schedule import Schedule
-from trialea.evaluation.measures.intervals import Interval, has_spread, t_interval
-from trialea.evaluation.measures.regret import by_totals
+from trialea.evaluation.results import Adjusted, ValuesFrom, WinRateBreakdown
+from trialea.evaluation.states import by_totals, take, whole_shares
 
 _CONSISTENT = 1e-4  # no more than single precision may be out by
 CHUNK = 16_384  # decisions whose states are in memory twice
-
-ValuesFrom = Literal["solution", "estimate", "given", ""]
-"""Whose values luck was measured with: the exact solution's, those of an estimate of ours, the caller's, or none."""
 
 
 @runtime_checkable
@@ -249,44 +247,6 @@ class LuckMeter:
         return Luck(self._start, match.shares - self._start - own - others, own, others)
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """What an agent's win rate is made of: the four sum to it. Means over the games in which it sat.
-
-    Attributes:
-        start: what its seats were worth before the first throw.
-        luck: what the dice added.
-        own_errors: what its own decisions added: nothing or less, where values are exact.
-        others_errors: what the other agents' decisions added.
-    """
-
-    start: float
-    luck: float
-    own_errors: float
-    others_errors: float
-
-
-@dataclass(frozen=True, slots=True)
-class Adjusted:
-    """The figures of an evaluation without luck, for k agents.
-
-    Attributes:
-        win_rate: (k) as the evaluation's, of adjusted shares: it may lie a little outside 0 and 1.
-        interval: (k) its interval; None where all units gave the same, as between players that never err.
-        games_saved: (k) how many times as many games the raw win rate needs for an interval as wide: the variance
-            of raw results over units, divided by that of adjusted ones; None where either do not vary.
-        against, against_interval: (k) of (k): as the evaluation's.
-        parts: (k) what each win rate is made of.
-    """
-
-    win_rate: tuple[float, ...]
-    interval: tuple[Interval | None, ...]
-    games_saved: tuple[float | None, ...]
-    against: tuple[tuple[float | None, ...], ...]
-    against_interval: tuple[tuple[Interval | None, ...], ...]
-    parts: tuple[Parts, ...]
-
-
 def interval_without_bounds(samples: NDArray[np.float64], confidence: float) -> Interval | None:
     """Student's t interval for the mean of independent samples (n,); None where they do not vary, or there is one."""
     return t_interval(samples, confidence) if has_spread(samples) else None
@@ -302,7 +262,9 @@ def adjust(match: Match, luck: Luck, confidence: float) -> Adjusted:
         match.of_agents(np.broadcast_to(part, match.shares.shape))
         for part in (luck.start, luck.luck, luck.own_errors, luck.others_errors)
     ]
-    parts = tuple(Parts(*(of_agents[seated[:, a], a].mean().item() for of_agents in summands)) for a in agents)
+    parts = tuple(
+        WinRateBreakdown(*(of_agents[seated[:, a], a].mean().item() for of_agents in summands)) for a in agents
+    )
     return Adjusted(
         win_rate=tuple(part.start + part.own_errors + part.others_errors for part in parts),
         interval=tuple(interval_without_bounds(units[a, a], confidence) for a in agents),

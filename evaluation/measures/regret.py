@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
@@ -20,8 +19,10 @@ from trialea.agents import solve
 from trialea.agents.policy import TIE
 from trialea.envs.errors import OptionError
 from trialea.envs.game import Game, States
-from trialea.evaluation.matches.match import Decisions, take
-from trialea.evaluation.measures.intervals import Interval, interval_of_ratio
+from trialea.evaluation.intervals import interval_of_ratio
+from trialea.evaluation.matches.match import Decisions
+from trialea.evaluation.results import Mistake, Regret, RegretBin
+from trialea.evaluation.states import by_totals, take
 
 CHUNK = 16_384  # decisions whose (B, A) values are in memory at once
 MILLI = 1000.0
@@ -43,73 +44,6 @@ class HasActionValues(Protocol):
     def action_values(self, states: States) -> NDArray[np.float64]:
         """The mover's value after each action, (B, A) for (B,) states; NaN where illegal."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A part of an agent's decisions.
-
-    Attributes:
-        decisions: how many non-trivial decisions it holds.
-        regret: their mean regret, in thousandths of the solution's unit.
-        share: their share of the agent's whole regret, from 0 to 1.
-    """
-
-    decisions: int
-    regret: float
-    share: float
-
-
-@dataclass(frozen=True, slots=True)
-class Mistake:
-    """A decision that cost something.
-
-    Attributes:
-        position: the position as text.
-        throws_made: throws made in the turn.
-        throws_left: throws that may still be made in it; None where the game sets no limit.
-        totals: points of the mover, then of the others in order of their turns.
-        action, value: what was chosen, in words, and the mover's value after it.
-        best_action, best_value: the same for a best action.
-        regret: what it cost, in thousandths of the solution's unit.
-    """
-
-    position: str
-    throws_made: int
-    throws_left: int | None
-    totals: tuple[int, ...]
-    action: str
-    value: float
-    best_action: str
-    best_value: float
-    regret: float
-
-
-@dataclass(frozen=True, slots=True)
-class Regret:
-    """One agent's regret in a match.
-
-    Attributes:
-        decisions: how many of its decisions were not trivial; all figures are over these.
-        per_decision: mean regret, in thousandths of the solution's unit; 0 where every decision was trivial; None where
-            there was no decision at all.
-        interval: its confidence interval; None where the units of the match show no spread, as with a perfect
-            player.
-        optimal_share: share of the decisions without regret.
-        by_throw: by the number of throws made.
-        by_score: by the mover's total, in bins such as "5–9".
-        by_standing: "ahead", "level" or "behind" the best of the others.
-        worst: the costliest decisions, worst first, each position once.
-    """
-
-    decisions: int
-    per_decision: float | None
-    interval: Interval | None
-    optimal_share: float | None
-    by_throw: dict[str, Part]
-    by_score: dict[str, Part]
-    by_standing: dict[str, Part]
-    worst: tuple[Mistake, ...]
 
 
 def solution_of(game: Game) -> HasActionValues:
@@ -199,13 +133,6 @@ class RegretMeter:
         return [tally.result(self._game, confidence) for tally in self._agents]
 
 
-def by_totals(states: States) -> NDArray[np.int64]:
-    """An order of the states (D,) in which those with the same totals of mover and others lie together, by games."""
-    own = states.scores[np.arange(len(states)), states.mover]
-    order: NDArray[np.int64] = np.lexsort((states.seed, states.scores.sum(axis=1), own))
-    return order
-
-
 def _standing(game: Game, states: States) -> NDArray[np.int64]:
     """Whether each mover is ahead of the best of the others (1), level with it (0) or behind (-1), (B,)."""
     every = np.arange(len(states))
@@ -243,7 +170,7 @@ class _Sums:
             self.regret[int(key)] += regret
             self.count[int(key)] += int(count)
 
-    def parts(self, labels: Iterable[tuple[str, range]]) -> dict[str, Part]:
+    def parts(self, labels: Iterable[tuple[str, range]]) -> dict[str, RegretBin]:
         """The parts with their labels, each of a range of keys; those without decisions are left out."""
         whole = sum(self.regret.values())
         parts = {}
@@ -251,14 +178,14 @@ class _Sums:
             count = sum(self.count[key] for key in keys if key in self.count)
             regret = sum(self.regret[key] for key in keys if key in self.regret)
             if count:
-                parts[label] = Part(count, MILLI * regret / count, regret / whole if whole else 0.0)
+                parts[label] = RegretBin(count, MILLI * regret / count, regret / whole if whole else 0.0)
         return parts
 
-    def singly(self) -> dict[str, Part]:
+    def singly(self) -> dict[str, RegretBin]:
         """A part for each key."""
         return self.parts((str(key), range(key, key + 1)) for key in sorted(self.count))
 
-    def binned(self) -> dict[str, Part]:
+    def binned(self) -> dict[str, RegretBin]:
         """A part for each bin of keys, of the least round width that makes no more than ten bins."""
         if not self.count:
             return {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import floor, inf, isfinite, sqrt
 from statistics import NormalDist
 
@@ -10,57 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trialea.envs.errors import OptionError, whole_number
-from trialea.evaluation.measures.intervals import (
-    check_confidence,
-    has_spread,
-    interval_of_difference,
-    t_interval,
-    t_quantile,
-)
+from trialea.evaluation.intervals import check_confidence, has_spread, interval_of_difference, t_interval, t_quantile
+from trialea.evaluation.results import GamesNeeded, Needed
 
 POWER = 0.8
-
-
-@dataclass(frozen=True, slots=True)
-class Needed:
-    """What one way of counting results needs.
-
-    Attributes:
-        sd: standard deviation over units of the difference between the two agents; None of a single unit.
-        units: independent units needed if the true difference is the pilot's; None where the pilot showed no
-            difference, or had a single unit.
-        games: the same in games in which both sit.
-        games_interval: games needed if the true difference lies at the far and at the near end of the pilot's
-            interval; None at the near end where the interval holds 0. None for both where `games` is.
-    """
-
-    sd: float | None
-    units: int | None
-    games: int | None
-    games_interval: tuple[int | None, int | None]
-
-
-@dataclass(frozen=True, slots=True)
-class GamesNeeded:
-    """How many games it takes to tell two agents apart, judged by a pilot.
-
-    Attributes:
-        agents: the two.
-        difference: the pilot's difference between their win rates, from -1 to 1.
-        confidence: of the interval that shall not hold 0.
-        power: the probability with which it shall not.
-        raw: what the results need as they are.
-        adjusted_difference: the pilot's difference without luck; None where luck was not measured.
-        adjusted: what the results need without luck; None where it was not measured.
-    """
-
-    agents: tuple[str, str]
-    difference: float
-    confidence: float
-    power: float
-    raw: Needed
-    adjusted_difference: float | None = None
-    adjusted: Needed | None = None
 
 
 def units_needed(difference: float, sd: float, confidence: float = 0.95, power: float = POWER) -> int | None:

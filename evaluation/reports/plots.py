@@ -15,10 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trialea.envs.errors import missing_extra
-from trialea.evaluation.measures.evaluation import Evaluation
-from trialea.evaluation.measures.intervals import t_interval
-from trialea.evaluation.measures.luck import Adjusted
-from trialea.evaluation.measures.regret import Part, Regret
+from trialea.evaluation.intervals import t_interval
+from trialea.evaluation.results import Adjusted, Evaluation, Regret, RegretBin
 from trialea.evaluation.tournaments.ratings import Ratings
 
 if TYPE_CHECKING:
@@ -228,7 +226,7 @@ def regret_parts(regret: Regret, unit: str, name: str) -> str:
         return to_svg(figure, name)
 
 
-def _bars(axes: Axes, parts: Mapping[str, Part], label: str, colour: str) -> None:
+def _bars(axes: Axes, parts: Mapping[str, RegretBin], label: str, colour: str) -> None:
     axes.bar(range(len(parts)), [part.regret for part in parts.values()], color=colour, width=0.7)
     axes.set_xticks(range(len(parts)), list(parts), rotation=45 if len(parts) > 4 else 0)
     axes.set_xlabel(label)

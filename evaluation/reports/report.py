@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from trialea.envs.errors import OptionError, missing_extra
-from trialea.evaluation.measures.evaluation import Evaluation
-from trialea.evaluation.measures.intervals import Interval
+from trialea.evaluation.intervals import Interval
 from trialea.evaluation.measures.luck import in_times
 from trialea.evaluation.reports import plots
+from trialea.evaluation.results import Evaluation
 from trialea.evaluation.tournaments.standings import Tournament, leads
 
 

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from trialea.envs.agent import Agent, AgentLike, make_agent
 from trialea.envs.game import Game
-from trialea.evaluation.matches.match import Fault, Match, join, play_block
+from trialea.evaluation.matches.match import Match, MatchFailure, join
+from trialea.evaluation.matches.play import play_block
 from trialea.evaluation.matches.schedule import Schedule
 from trialea.evaluation.measures.luck import LuckMeter, ValueFunction, value_function_of
 from trialea.evaluation.measures.regret import HasActionValues, RegretMeter, solution_of
@@ -71,7 +72,7 @@ class Outcome:
 
     block: int
     arrays: Arrays
-    fault: Fault | None
+    fault: MatchFailure | None
 
 
 def play(job: Job, block: int) -> Outcome:

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trialea.envs.errors import missing_extra
+from trialea.evaluation.intervals import Interval
 from trialea.evaluation.matches.match import Match
-from trialea.evaluation.measures.intervals import Interval
 
 POINTS = 400 / log(10)  # a unit of theta in points: 400 points are odds of 10 to 1, as on Elo's scale
 _PRIOR = 0.5  # units that each of two agents that met has won beside those played

@@ -7,11 +7,12 @@ from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import Any
 
+from trialea.evaluation.intervals import Interval
 from trialea.evaluation.matches.match import Match
-from trialea.evaluation.measures.evaluation import Evaluation, difference_of, listed
-from trialea.evaluation.measures.intervals import Interval
 from trialea.evaluation.measures.luck import Luck
-from trialea.evaluation.measures.sample_size import GamesNeeded, from_pilot
+from trialea.evaluation.measures.sample_size import from_pilot
+from trialea.evaluation.results import Evaluation, GamesNeeded, listed
+from trialea.evaluation.sampled import difference_of
 from trialea.evaluation.tournaments.ratings import Lead, Ratings, find_cycles, fit_ratings
 
 

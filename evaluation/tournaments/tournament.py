@@ -20,10 +20,12 @@ from trialea.envs.agent import AgentLike, make_agent
 from trialea.envs.dice import FOR_AGENT, derive_many
 from trialea.envs.errors import OptionError, TrialeaError, UnknownNameError
 from trialea.envs.registry import entry_of
+from trialea.envs.versions import __version__
 from trialea.evaluation.matches.match import Match, UnfinishedMatchError
-from trialea.evaluation.measures.evaluation import Evaluation, Judged, summarise
 from trialea.evaluation.measures.luck import Luck, LuckMeter, values_for
 from trialea.evaluation.measures.regret import RegretMeter, solution_of
+from trialea.evaluation.results import Evaluation
+from trialea.evaluation.sampled import Measurements, summarise
 from trialea.evaluation.tournaments.blocks import Arrays, BlockFolder, Job, Outcome, luck_of, match_of, regret_of
 from trialea.evaluation.tournaments.config import TournamentConfig, load_config
 from trialea.evaluation.tournaments.standings import Tournament, standings
@@ -195,8 +197,6 @@ def _prepare(config: TournamentConfig, objects: Mapping[str, AgentLike]) -> tupl
         except OptionError as error:  # the solver does not reach so far
             worst, note = None, str(error)
     values, luck_values, luck_note = values_for(game, config.luck, solution)
-    from trialea import __version__
-
     plan = {
         "format": _FORMAT,
         "trialea": __version__,
@@ -314,7 +314,7 @@ def _figures(
         found = tuple(regret_of(meter, blocks).results(config.confidence))
     if plan["luck_values"]:
         luck = luck_of(LuckMeter(game, None, match.schedule), blocks).result(match)
-    judged = Judged(found, plan["regret_unit"], plan["regret_note"], luck, plan["luck_values"], plan["luck_note"])
+    judged = Measurements(found, plan["regret_unit"], plan["regret_note"], luck, plan["luck_values"], plan["luck_note"])
     return match, luck, summarise(game, match, names, config.confidence, judged)
 
 

@@ -13,7 +13,8 @@ from trialea.envs.agent import make_agent
 from trialea.envs.errors import IllegalActionError, OptionError, UnknownNameError
 from trialea.envs.game import Game, States
 from trialea.evaluation import Decisions, evaluate, play_match
-from trialea.evaluation.matches.match import distinct_names, make_seatings
+from trialea.evaluation.matches.match import distinct_names
+from trialea.evaluation.matches.schedule import make_seatings
 from trialea.evaluation.measures.regret import RegretMeter, regrets, solution_of
 
 SMALL = Game("no_dice", 2, target=8)
@@ -321,7 +322,7 @@ class Flat:
 
 
 def test_where_no_decision_matters_the_regret_is_exactly_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trialea.evaluation.measures.evaluation.solution_of", Flat)
+    monkeypatch.setattr("trialea.evaluation.sampled.solution_of", Flat)
     found = evaluate(SMALL, ["random", "greedy"], games=20)
     assert found.regret_unit == "milli-points"
     assert found.regret

@@ -27,9 +27,9 @@ from trialea.evaluation import (
     evaluate_exactly,
     exact_value,
     exploitability,
-    known_policy,
     nash_conv,
     play_match,
+    tabulate_policy,
 )
 from trialea.evaluation.measures.exact import ExactEvaluation
 
@@ -126,7 +126,7 @@ def test_turns_values_and_best_responses_are_the_exact_rationals(
     options = rules_of.Options(target, throws, reading)
     scores = oracle.all_scores(options, [quirky(options), *[oracle.uniform(options)] * (players - 1)])
     exact = oracle.win_probabilities(options, scores, players)
-    known = [known_policy(game, Quirky(game)), *[known_policy(game, "random")] * (players - 1)]
+    known = [tabulate_policy(game, Quirky(game)), *[tabulate_policy(game, "random")] * (players - 1)]
     for (totals, mover), of_turn in scores.items():
         if mover == 0:
             key = tuple(place for place in range(players) if totals[place] is not None)
@@ -248,7 +248,7 @@ def test_who_plays_worse_can_be_exploited(agent: str, options: dict[str, Any]) -
 
 def test_a_best_response_is_the_solver_where_the_others_play_the_solution() -> None:
     game = game_of("no_dice", 2, target=6)
-    known, solver = known_policy(game, "random"), known_policy(game, "solver")
+    known, solver = tabulate_policy(game, "random"), tabulate_policy(game, "solver")
     values = exact_value(game, [solver, solver])
     assert best_response(game, [known, solver], 0) == pytest.approx(values[0], abs=EXACT)
     assert best_response(game, [solver, known], 1) == pytest.approx(values[1], abs=EXACT)
@@ -260,7 +260,7 @@ def test_a_best_response_is_the_solver_where_the_others_play_the_solution() -> N
 def assert_wins_agree(game: Game, agents: list[Any], games: int) -> None:
     """Within 4.5 standard errors in every seat of every seating, seat 0 beginning."""
     match = play_match(game, agents, games=games * game.num_players, seed=5, duplicate=False)
-    known = [known_policy(game, agent) for agent in agents]
+    known = [tabulate_policy(game, agent) for agent in agents]
     seats = match.seats()
     for seating in np.unique(seats, axis=0):
         shares = match.shares[(seats == seating).all(axis=1)]
@@ -287,7 +287,7 @@ def test_uniform_play_of_the_full_game_wins_as_often_as_in_200_000_games(opponen
     result = evaluate(
         game, ["random", opponent], games=200_000, seed=1, duplicate=False, regret=False, confidence=0.999
     )
-    known = [known_policy(game, "random"), known_policy(game, opponent)]
+    known = [tabulate_policy(game, "random"), tabulate_policy(game, opponent)]
     exact = np.mean([exact_value(game, known)[0], exact_value(game, known[::-1])[1]])
     low, high = result.interval[0]
     assert low <= exact <= high

@@ -19,7 +19,7 @@ from trialea.commands.console import OPEN
 from trialea.commands.exploit import exploit
 from trialea.envs.agent import is_deterministic
 from trialea.envs.game import Game, States
-from trialea.evaluation import evaluate_exactly, exact_value, known_policy, play_match
+from trialea.evaluation import evaluate_exactly, exact_value, play_match, tabulate_policy
 
 GAME = game_of("no_dice", 2, target=3, throws=2)
 
@@ -62,7 +62,7 @@ def test_a_network_is_valued_by_what_it_plays(sample: bool) -> None:
 def test_a_network_that_samples_wins_as_often_as_it_should() -> None:
     agents = [ModelAgent(GAME, network(GAME, seed), sample=True, seed=seed) for seed in (1, 2)]
     match = play_match(GAME, agents, games=8000, seed=3, duplicate=False)
-    known = [known_policy(GAME, agent) for agent in agents]
+    known = [tabulate_policy(GAME, agent) for agent in agents]
     expected = (exact_value(GAME, known)[0] + exact_value(GAME, known[::-1])[1]) / 2
     assert match.agent_shares()[:, 0].mean() == pytest.approx(expected, abs=4.5 * 0.5 / 8000**0.5)
 

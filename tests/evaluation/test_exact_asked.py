@@ -19,8 +19,8 @@ from trialea.evaluation import (
     evaluate_exactly,
     exact_value,
     exploitability,
-    known_policy,
     nash_conv,
+    tabulate_policy,
 )
 
 # --- What can be asked -----------------------------------------------------------------------------------
@@ -100,14 +100,14 @@ WRONG: dict[str, tuple[Scripted, str]] = {
 def test_agents_that_cannot_be_valued_are_refused(wrong: str) -> None:
     agent, reason = WRONG[wrong]
     with pytest.raises(ValueError, match=f"(?s){reason}"):
-        known_policy(game_of("no_dice", 2, target=2), agent)
+        tabulate_policy(game_of("no_dice", 2, target=2), agent)
 
 
 @pytest.mark.parametrize("wrong", [{"deterministic": True}, {"action_probabilities": lambda states: 1 / 0}])
 def test_an_error_of_the_agents_own_is_told_with_its_name_and_the_position(wrong: dict[str, Any]) -> None:
     agent = Scripted(lambda states: 1 / 0, **wrong)
     with pytest.raises(ZeroDivisionError) as caught:
-        known_policy(game_of("no_dice", 2, target=2), agent)
+        tabulate_policy(game_of("no_dice", 2, target=2), agent)
     [note] = caught.value.__notes__
     assert "agent 'scripted' was asked for actions, in the first of" in note and "player_0" in note
 
@@ -137,7 +137,7 @@ def test_games_beyond_reach_are_refused() -> None:
 
 def test_what_makes_no_sense_is_refused() -> None:
     game, other = game_of("no_dice", 2, target=1), game_of("no_dice", 2, target=2)
-    known = known_policy(game, "greedy")
+    known = tabulate_policy(game, "greedy")
     with pytest.raises(OptionError, match="each of the 2 seats"):
         exact_value(game, [known])
     with pytest.raises(OptionError, match="each of the 2 seats"):
@@ -155,7 +155,7 @@ def test_a_policy_is_worked_out_once() -> None:
     agent = Scripted(lambda states: asked.append(len(states)) or first_legal(states), deterministic=True)
     nash_conv(game, [agent, agent])
     once = len(asked)
-    known = known_policy(game, agent)
+    known = tabulate_policy(game, agent)
     assert len(asked) == 2 * once
     nash_conv(game, [known, known])
     assert exploitability(game, known) > 0

@@ -17,7 +17,7 @@ from trialea.agents.poker_figures.positions import find_positions
 from trialea.agents.poker_figures.reduced import ReducedSolution, moves_of, shared_solution
 from trialea.envs.game import Game, States
 from trialea.envs.jit import plain
-from trialea.evaluation import best_response, evaluate, evaluate_exactly, exact_value, known_policy
+from trialea.evaluation import best_response, evaluate, evaluate_exactly, exact_value, tabulate_policy
 
 SMALL: dict[str, Any] = {"rows": "ADS", "columns": 1, "max_turns": 2}
 
@@ -32,7 +32,7 @@ def solution() -> ReducedSolution:
 
 @cache
 def policy(name: str) -> Any:
-    return known_policy(small(), name)
+    return tabulate_policy(small(), name)
 
 
 class Mixed:
@@ -80,7 +80,7 @@ def test_what_an_agent_loses_is_what_its_decisions_cost(name: str) -> None:
 def test_a_policy_of_probabilities_wins_as_often_as_it_does_in_play() -> None:
     game = small()
     agents = [Mixed(game), named_agent("solver", game)]
-    told = known_policy(game, agents[0])
+    told = tabulate_policy(game, agents[0])
     expected = np.mean([exact_value(game, [told, policy("solver")], first)[0] for first in range(2)])
     played = evaluate(game, agents, 6000, seed=3, regret=False)
     assert played.win_rate[0] == pytest.approx(expected, abs=4 * 0.5 / 6000**0.5)

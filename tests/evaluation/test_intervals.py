@@ -7,7 +7,7 @@ import pytest
 
 from trialea.envs.errors import OptionError
 from trialea.evaluation import interval_of_mean, t_interval, wilson
-from trialea.evaluation.measures.intervals import interval_of_difference, interval_of_ratio, t_quantile
+from trialea.evaluation.intervals import interval_of_difference, interval_of_ratio, t_quantile
 
 
 def test_no_win_in_twenty_games_has_an_upper_limit() -> None:

@@ -22,10 +22,11 @@ from trialea.evaluation import (
     play_match,
     value_function_of,
 )
-from trialea.evaluation.matches.match import Match, take
+from trialea.evaluation.intervals import t_interval
+from trialea.evaluation.matches.match import Match
 from trialea.evaluation.matches.schedule import make_schedule, make_seatings
-from trialea.evaluation.measures.intervals import t_interval
 from trialea.evaluation.measures.luck import errors_of, position_values
+from trialea.evaluation.states import take
 
 SMALL = Game("no_dice", 2, target=8)
 

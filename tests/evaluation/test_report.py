@@ -17,7 +17,7 @@ from trialea.envs.agent import make_agent
 from trialea.envs.errors import MissingExtraError, OptionError
 from trialea.envs.game import Game
 from trialea.evaluation import Evaluation, evaluate, write_report
-from trialea.evaluation.measures.intervals import t_interval
+from trialea.evaluation.intervals import t_interval
 from trialea.evaluation.reports import report
 from trialea.evaluation.reports.plots import _draw_curves
 from trialea.evaluation.reports.report import render

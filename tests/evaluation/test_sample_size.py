@@ -10,7 +10,7 @@ import pytest
 from trialea.envs.errors import OptionError
 from trialea.envs.game import Game
 from trialea.evaluation import evaluate, games_needed, interval_of_mean
-from trialea.evaluation.measures.intervals import interval_of_difference, t_quantile
+from trialea.evaluation.intervals import interval_of_difference, t_quantile
 from trialea.evaluation.measures.sample_size import from_pilot, units_needed
 
 SMALL = Game("no_dice", 2, target=8)

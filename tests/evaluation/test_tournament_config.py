@@ -21,8 +21,8 @@ from trialea.envs.errors import MissingExtraError, OptionError, TrialeaError
 from trialea.envs.game import Game
 from trialea.evaluation import evaluate, write_tournament_report
 from trialea.evaluation.matches.schedule import make_seatings
-from trialea.evaluation.measures.evaluation import summarise
 from trialea.evaluation.reports import report
+from trialea.evaluation.sampled import summarise
 from trialea.evaluation.tournaments.config import TournamentConfig, load_config, shipped_configs
 from trialea.evaluation.tournaments.standings import standings
 from trialea.evaluation.tournaments.tournament import read_tournament, resume_tournament, run_tournament

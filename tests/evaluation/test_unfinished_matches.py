@@ -13,7 +13,7 @@ from trialea.envs.agent import make_agent
 from trialea.envs.errors import IllegalActionError
 from trialea.envs.game import Game, States
 from trialea.evaluation import UnfinishedMatchError, evaluate, play_match
-from trialea.evaluation.matches import match as matches
+from trialea.evaluation.matches import play as matches
 
 SMALL = Game("no_dice", 2, target=8)
 LONG = Game("no_dice", 2, target=60)  # nobody is out before everybody has had a turn

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
-from importlib.metadata import PackageNotFoundError, version
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,137 +14,15 @@ from trialea.envs.dice import FOR_AGENT, derive_many
 from trialea.envs.errors import OptionError, whole_number
 from trialea.envs.game import Game
 from trialea.envs.learner import check_seed
-from trialea.evaluation.matches.match import Decisions, Match, UnfinishedMatchError, distinct_names, play_match
+from trialea.envs.versions import versions
+from trialea.evaluation.intervals import check_confidence, interval_of_difference, interval_of_mean
+from trialea.evaluation.matches.match import Decisions, Match, UnfinishedMatchError, distinct_names
+from trialea.evaluation.matches.play import play_match
 from trialea.evaluation.matches.schedule import make_schedule, make_seatings
-from trialea.evaluation.measures.intervals import (
-    Interval,
-    check_confidence,
-    interval_of_difference,
-    interval_of_mean,
-)
-from trialea.evaluation.measures.luck import (
-    Adjusted,
-    Luck,
-    LuckMeter,
-    ValueFunction,
-    ValuesFrom,
-    adjust,
-    interval_without_bounds,
-    values_for,
-)
-from trialea.evaluation.measures.regret import Regret, RegretMeter, solution_of
-from trialea.evaluation.measures.sample_size import GamesNeeded, from_pilot
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """How much more the first agent won than another, paired unit by unit.
-
-    Attributes:
-        agents: the first agent and the other.
-        mean: difference of their win rates, from -1 to 1.
-        interval: its confidence interval.
-        adjusted_mean: the difference without luck; None where luck was not measured.
-        adjusted_interval: its interval; None also where the units do not vary.
-    """
-
-    agents: tuple[str, str]
-    mean: float
-    interval: Interval
-    adjusted_mean: float | None = None
-    adjusted_interval: Interval | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Evaluation:
-    """What a match between k agents in n seats showed. Rates are from 0 to 1.
-
-    Attributes:
-        game, players, options: the game's name, n, and its options as plain data.
-        agents: the k agents' names, made different from each other.
-        games: games played; more than were asked for where these were no full rounds of seatings.
-        units: independent units among them: the seeds, or the games if each had dice of its own.
-        distinct_games: how many of the games differ in dice, in any action or in who sat at the table: agents that play
-            alike, or an agent that plays itself, repeat a game when they change seats.
-        seed: the evaluation's seed.
-        duplicate: whether every seating was played with the same dice.
-        confidence: of all intervals.
-        wins: (k) games won, shared ones as shares.
-        starts: (k) games in which the agent held the first seat.
-        win_rate, interval: (k) share of the games won in any of its seats, and its interval over the units.
-        against, against_interval: (k) of (k): the same in the games in which the other agent sat too; None for itself
-            and where the two never met.
-        seat_win_rate: (n) what each seat won, whoever held it.
-        seat_effect, seat_effect_interval: (n) the same less 1/n, which is what a fair seat wins.
-        agent_seat_win_rate: (k) of (n), what each agent won in each seat; None where it never sat.
-        difference: (k - 1) of the first agent to each other that it met.
-        games_needed: (k - 1) how many games it takes to tell the two apart.
-        game_length: mean decisions a game, by all players.
-        points_per_turn: (k) mean points a turn.
-        regret: (k), or None where it was not measured.
-        regret_unit: what it is measured in, `"milli-wins"` or `"milli-points"`; empty where it was not measured.
-        regret_note: why not; else empty.
-        adjusted: the results without luck, or None where luck was not measured.
-        luck_values: whose values luck was measured with, see `trialea.evaluation.measures.luck.ValuesFrom`.
-        luck_note: why it was not measured; else empty.
-        versions: of what it was computed with.
-    """
-
-    game: str
-    players: int
-    options: dict[str, Any]
-    agents: tuple[str, ...]
-    games: int
-    units: int
-    distinct_games: int
-    seed: int
-    duplicate: bool
-    confidence: float
-    wins: tuple[float, ...]
-    starts: tuple[int, ...]
-    win_rate: tuple[float, ...]
-    interval: tuple[Interval, ...]
-    against: tuple[tuple[float | None, ...], ...]
-    against_interval: tuple[tuple[Interval | None, ...], ...]
-    seat_win_rate: tuple[float, ...]
-    seat_effect: tuple[float, ...]
-    seat_effect_interval: tuple[Interval, ...]
-    agent_seat_win_rate: tuple[tuple[float | None, ...], ...]
-    difference: tuple[Difference, ...]
-    games_needed: tuple[GamesNeeded, ...]
-    game_length: float
-    points_per_turn: tuple[float, ...]
-    regret: tuple[Regret, ...] | None
-    regret_unit: str
-    regret_note: str
-    adjusted: Adjusted | None
-    luck_values: ValuesFrom
-    luck_note: str
-    versions: dict[str, str]
-
-    def to_json(self) -> dict[str, Any]:
-        """The evaluation as plain data for JSON.
-
-        The attributes under their own names, but `regret` taken apart into lists, one entry for each agent:
-        `regret_per_decision`, `regret_interval`, `optimal_share`, `decisions` (null where not measured), and
-        `regret_by_throw`, `regret_by_score`, `regret_by_standing`, `worst` (then empty). `adjusted` is taken apart into
-        `adjusted_win_rate`, `adjusted_interval`, `adjusted_against`, `adjusted_against_interval`, `games_saved` and
-        `luck`, the parts of each win rate; all null where luck was not measured.
-        """
-        plain: dict[str, Any] = listed(asdict(self))
-        found = plain.pop("regret") or [{}] * len(self.agents)
-        plain["regret_per_decision"] = [one.get("per_decision") for one in found]
-        plain["regret_interval"] = [one.get("interval") for one in found]
-        for key in ("optimal_share", "decisions"):
-            plain[key] = [one.get(key) for one in found]
-        for key in ("by_throw", "by_score", "by_standing"):
-            plain[f"regret_{key}"] = [one.get(key, {}) for one in found]
-        plain["worst"] = [one.get("worst", []) for one in found]
-        adjusted = plain.pop("adjusted") or {}
-        for key in ("win_rate", "interval", "against", "against_interval"):
-            plain[f"adjusted_{key}"] = adjusted.get(key)
-        plain["games_saved"], plain["luck"] = adjusted.get("games_saved"), adjusted.get("parts")
-        return plain
+from trialea.evaluation.measures.luck import Luck, LuckMeter, ValueFunction, adjust, interval_without_bounds, values_for
+from trialea.evaluation.measures.regret import RegretMeter, solution_of
+from trialea.evaluation.measures.sample_size import from_pilot
+from trialea.evaluation.results import Difference, Evaluation, Regret, ValuesFrom
 
 
 def evaluate(
@@ -224,7 +100,7 @@ def evaluate(
     def summary(match: Match) -> Evaluation:
         found = tuple(meter.results(confidence)) if meter else None
         by_luck = luck_meter.result(match) if luck_meter else None
-        judged = Judged(found, unit, note, by_luck, values_from, luck_note)
+        judged = Measurements(found, unit, note, by_luck, values_from, luck_note)
         return summarise(game, match, names, confidence, judged)
 
     watched = watch if meter or luck_meter else None
@@ -237,7 +113,7 @@ def evaluate(
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class Measurements:
     """What the decisions of a match were found to have cost and changed; by default nothing was measured.
 
     Attributes:
@@ -254,11 +130,11 @@ class Judged:
     luck_note: str = "it was not asked for"
 
 
-NOTHING = Judged()
+NOTHING = Measurements()
 
 
 def summarise(
-    game: Game, match: Match, names: Sequence[str], confidence: float, judged: Judged = NOTHING
+    game: Game, match: Match, names: Sequence[str], confidence: float, judged: Measurements = NOTHING
 ) -> Evaluation:
     """The figures of a match of at least one game; agents that finished none are left out.
 
@@ -339,25 +215,3 @@ def difference_of(
     if adjusted is None:
         return Difference(agents, mean, interval)
     return Difference(agents, mean, interval, adjusted.mean().item(), interval_without_bounds(adjusted, confidence))
-
-
-def versions() -> dict[str, str]:
-    """The versions of this library, of Python and of the packages that figures depend on, where installed."""
-    from trialea import __version__
-
-    found = {"trialea": __version__, "python": platform.python_version()}
-    for package in ("numpy", "numba", "gymnasium", "pettingzoo", "torch", "stable-baselines3", "sb3-contrib", "ray"):
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            pass
-    return found
-
-
-def listed(value: Any) -> Any:
-    """`value` with every tuple in it, however deep, as a list: what comes back when JSON is read again."""
-    if isinstance(value, dict):
-        return {key: listed(inner) for key, inner in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [listed(inner) for inner in value]
-    return value
