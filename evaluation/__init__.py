@@ -1,6 +1,7 @@
 """Matches, regret and reports."""
 
 from trialea.evaluation.intervals import interval_of_mean, t_interval, wilson
+from trialea.evaluation.matches.game import play_game
 from trialea.evaluation.matches.match import Decisions, Match, UnfinishedMatchError
 from trialea.evaluation.matches.play import play_match
 from trialea.evaluation.measures.exact import (
@@ -41,6 +42,7 @@ __all__ = [
     "games_needed",
     "interval_of_mean",
     "nash_conv",
+    "play_game",
     "play_match",
     "t_interval",
     "tabulate_policy",

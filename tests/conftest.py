@@ -8,7 +8,6 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from rich.console import Console
 
 if TYPE_CHECKING:
     from tests.command_line import Cli
@@ -23,13 +22,11 @@ os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
 def cli(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
     """Runs `trialea` with some words in this process."""
     from tests.command_line import Done
-    from trialea.commands import cli as command_line
+    from trialea.commands import app as command_line
 
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("TERM", "dumb")
-    monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.setattr(command_line, "out", Console(markup=False, width=80, force_terminal=False))
-    monkeypatch.setattr(command_line, "err", Console(markup=False, width=80, force_terminal=False, stderr=True))
+    monkeypatch.setenv("COLUMNS", "80")
 
     def call(*words: Any, stdin: str = "") -> Done:
         monkeypatch.setattr(sys, "argv", ["trialea", *map(str, words)])

@@ -1,6 +1,6 @@
 """`python -m trialea`: the command line."""
 
-from trialea.commands.cli import main
+from trialea.commands.app import main
 
 if __name__ == "__main__":
     main()

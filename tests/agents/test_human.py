@@ -11,12 +11,12 @@ import pytest
 import trialea
 from tests.helpers import AGREED_ORDER, SHORT, game_of, more_players
 from trialea.agents.human import GameQuit, HumanAgent
-from trialea.commands.play import play
 from trialea.envs.errors import OptionError
 from trialea.envs.game import Game, States
 from trialea.envs.no_dice import names
 from trialea.envs.no_dice.rules import ADD_UP, NUM_REROLLS
 from trialea.envs.registry import GAMES
+from trialea.evaluation import play_game
 
 
 class Script:
@@ -221,7 +221,7 @@ def test_every_game_can_be_played_from_its_menu(name: str) -> None:
             return agent.act(states)
 
     agent = HumanAgent(game, ask=ask, show=lambda text: None)
-    state = play(game, [Typist()] * game.num_players, seed=5, show=lambda line: None)
+    state = play_game(game, [Typist()] * game.num_players, seed=5, show=lambda line: None)
     assert state.over
 
 
@@ -230,7 +230,7 @@ def test_the_told_game_ends_and_names_everything(name: str) -> None:
     game = game_of(name, more_players(name), **SHORT[name], **AGREED_ORDER[name])
     seats = [trialea.make_agent("random", game, seat) for seat in range(game.num_players)]
     lines: list[str] = []
-    state = play(game, seats, seed=4, show=lines.append, first_player=1)
+    state = play_game(game, seats, seed=4, show=lines.append, first_player=1)
     text = "\n".join(lines)
     assert state.over
     assert sum("  ->  " in line for line in lines) == state.decisions
@@ -249,7 +249,7 @@ def test_no_dice_tells_who_is_out() -> None:
     game = trialea.make_game("no_dice", 3)
     lines: list[str] = []
     seats = [trialea.make_agent("random", game, seat) for seat in range(3)]
-    state = play(game, seats, seed=4, show=lines.append)
+    state = play_game(game, seats, seed=4, show=lines.append)
     out = [line.strip() for line in lines if line.endswith("is out")]
     assert len(out) == 1  # of the two who go out the second ends the game
     totals = [int(line.split()[-1]) for line in lines if " scores " in line]
@@ -259,12 +259,12 @@ def test_no_dice_tells_who_is_out() -> None:
 
 def test_play_needs_an_agent_for_each_seat(game: Game) -> None:
     with pytest.raises(OptionError, match="2 seats need 2 agents, not 1"):
-        play(game, [trialea.make_agent("random", game)])
+        play_game(game, [trialea.make_agent("random", game)])
 
 
 def test_a_person_against_the_solver(game: Game) -> None:
     script = Script(*["1", "r all"] * 30)  # whichever of the two makes sense
     lines: list[str] = []
-    state = play(game, [script.agent(game), trialea.make_agent("solver", game)], 2, lines.append)
+    state = play_game(game, [script.agent(game), trialea.make_agent("solver", game)], 2, lines.append)
     assert state.over
     assert "player_0 (human)" in lines[0] and "player_1 (solver)" in lines[0]

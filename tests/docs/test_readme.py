@@ -57,7 +57,7 @@ def commands(text: str) -> Iterator[tuple[list[str], list[str]]]:
 def run_console(block: Block, page: Path) -> None:
     from typer.testing import CliRunner
 
-    from trialea.commands.cli import app
+    from trialea.commands.app import app
 
     for words, shown in commands(block.text):
         where = f"{page.name}:{block.line}: {shlex.join(words)}"

@@ -15,8 +15,8 @@ from tests.helpers import game_of
 from trialea import OptionError
 from trialea.agents.model import ModelAgent
 from trialea.agents.no_dice.policy import tabulate
-from trialea.commands.console import OPEN
 from trialea.commands.exploit import exploit
+from trialea.commands.options import OPEN
 from trialea.envs.agent import is_deterministic
 from trialea.envs.game import Game, States
 from trialea.evaluation import evaluate_exactly, exact_value, play_match, tabulate_policy

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.helpers import game_of
-from trialea.commands.cli import app
+from trialea.commands.app import app
 from trialea.envs.errors import OptionError
 from trialea.envs.game import Game, States
 from trialea.evaluation import (

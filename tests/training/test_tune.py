@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 from tests.helpers import SHORT
 from trialea import MissingExtraError, OptionError
-from trialea.commands.cli import app
+from trialea.commands.app import app
 from trialea.evaluation.reports.report import read_metrics
 from trialea.training import tuning
 from trialea.training.callbacks import RunCallback

@@ -1,68 +1,40 @@
-"""One game between any agents, told as it goes: what `trialea play` runs."""
+"""The command `trialea play`: play a game at the terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from importlib import import_module
-from typing import Any
+import secrets
+from typing import Annotated, Any
 
-from trialea.envs.agent import Agent
+import typer
+
+from trialea.commands.console import err
+from trialea.commands.options import GameName, Players, make_game
 from trialea.envs.errors import OptionError
-from trialea.envs.game import Game
+from trialea.envs.registry import entry_of
 
 
 def play(
-    game: Game,
-    seats: Sequence[Agent],
-    seed: int = 0,
-    show: Callable[[str], None] = print,
-    first_player: int = 0,
-) -> Any:
-    """Play one game to its end, and tell each throw, action, score and ending.
+    context: typer.Context,
+    game: GameName,
+    players: Players = None,
+    against: Annotated[str, typer.Option(help="Who plays the other seats: by default greedy, else random.")] = "",
+    seat: Annotated[int, typer.Option(help="Your seat.")] = 0,
+    hints: Annotated[bool, typer.Option(help="Show the exact values of the best actions.")] = False,
+    seed: Annotated[int | None, typer.Option(help="The game's seed; by default a fresh one.")] = None,
+) -> None:
+    """Play at the terminal. Options of the game may follow, such as --target 20."""
+    from trialea.agents.human import GameQuit, HumanAgent
+    from trialea.envs.agent import make_agent
+    from trialea.envs.learner import check_seed
+    from trialea.evaluation import play_game
 
-    Args:
-        game: the game.
-        seats: who plays each seat, in order.
-        seed: the game's seed, from 0 to 2^64 - 1; the dice follow from it.
-        show: called with each line of the story.
-        first_player: the seat that begins.
-
-    Returns:
-        The state at the end, one record.
-
-    Raises:
-        OptionError: not one agent for each seat.
-        trialea.agents.human.GameQuit: a person at the terminal left the game.
-    """
-    if len(seats) != game.num_players:
-        raise OptionError(f"{game.num_players} seats need {game.num_players} agents, not {len(seats)}")
-    words: Any = import_module(f"trialea.envs.{game.name}.names")
-    states = game.start([seed], first_player)
-    state = states[0]
-    names = [f"player_{seat} ({agent.name})" for seat, agent in enumerate(seats)]
-    show(f"{game.name}: {', '.join(names)}. Seed {seed}; player_{state.mover} begins.")
-    while not state.over:
-        mover, before = int(state.mover), state.copy()
-        number = f", throw {state.throws}" if state.throws else ""
-        lying = f"{names[mover]}{number}: {words.throw_name(game, state)}"
-        actions = seats[mover].act(states)
-        show(f"{lying}  ->  {game.action_name(state, int(actions[0]))}")
-        game.step(states, actions)
-        for seat, name in enumerate(names):
-            gained = int(state.scores[seat]) - int(before.scores[seat])
-            if gained or (seat == mover and state.turns[seat] != before.turns[seat]):
-                show(f"    {name} scores {gained}, in all {state.scores[seat]}")
-            if state.finished[seat] and not before.finished[seat] and not state.over:
-                show(f"    {name} is out")
-    _tell_end(state, names, show)
-    return state
-
-
-def _tell_end(state: Any, names: Sequence[str], show: Callable[[str], None]) -> None:
-    """Who has won, and all the scores."""
-    winners = [name for seat, name in enumerate(names) if state.share[seat] > 0]
-    if len(winners) == 1:
-        show(f"{winners[0]} wins.")
-    else:
-        show(f"{' and '.join(winners)} share the win." if winners else "Nobody wins.")
-    show("Scores: " + ", ".join(f"{name} {state.scores[seat]}" for seat, name in enumerate(names)))
+    described, _ = make_game(game, players, context.args)
+    if not 0 <= seat < described.num_players:
+        raise OptionError(f"--seat must be from 0 to {described.num_players - 1}, not {seat}")
+    against = against or ("greedy" if "greedy" in entry_of(game).agents else "random")
+    agents: list[Any] = [make_agent(against, described, other) for other in range(described.num_players)]
+    agents[seat] = HumanAgent(described, hints=hints)
+    try:
+        play_game(described, agents, secrets.randbits(32) if seed is None else check_seed(seed))
+    except GameQuit:
+        err.print("You left the game.")

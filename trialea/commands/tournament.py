@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from trialea.commands.console import AsJson, out, print_json, progress_bar, tell
+from trialea.commands.console import out, print_json, progress_bar, tell
+from trialea.commands.options import AsJson
 from trialea.envs.errors import OptionError
 
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from trialea.commands.console import AsJson, out, print_json, tell
+from trialea.commands.console import out, print_json, tell
+from trialea.commands.options import AsJson
 from trialea.envs.errors import OptionError, missing_extra
 
 if TYPE_CHECKING:
