@@ -1,4 +1,4 @@
-"""Speed against peers, each as a ratio measured in one run: `trialea bench`, or `python -m trialea.benchmarks`."""
+"""Speed compared with peers, as ratios from one run: `trialea bench`, or `python -m trialea.benchmarks`."""
 
 from trialea.benchmarks.run import BENCHMARKS, run
 

@@ -1,4 +1,4 @@
-"""The environments' speed: one at a time and in batches, against PettingZoo's connect_four in the same loop."""
+"""Speed of the environments, single and batched, compared with PettingZoo's connect_four in the same loop."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BATCH = 1024
 
 
 def connect_four() -> AECEnv[Any, Any, Any]:
-    """PettingZoo's connect_four with its usual wrappers."""
+    """Make PettingZoo's connect_four with its usual wrappers."""
     try:
         from pettingzoo.classic.connect_four.connect_four import env
     except ImportError as error:
@@ -28,7 +28,7 @@ def connect_four() -> AECEnv[Any, Any, Any]:
 
 
 def play(env: Any, decisions: int) -> int:
-    """Play random legal actions for so many decisions in the loop of PettingZoo's documentation."""
+    """Play `decisions` random legal actions in the loop from PettingZoo's documentation."""
     generator = np.random.default_rng(0)
     made = game = 0
     while made < decisions:
@@ -48,7 +48,7 @@ def play(env: Any, decisions: int) -> int:
 
 
 def play_batch(game: Game, steps: int) -> int:
-    """Random play in one batch, chosen inside the compiled loop, every observation and mask written."""
+    """Play a batch at random inside the compiled loop, which writes every observation and mask."""
     states = game.start(range(BATCH))
     observations = np.empty((BATCH, game.observation_size), np.float32)
     masks = np.empty((BATCH, game.num_actions), np.int8)
@@ -57,7 +57,7 @@ def play_batch(game: Game, steps: int) -> int:
 
 
 def aec_vs_connect_four(game: str) -> dict[str, float]:
-    """Decisions a second of the AEC environment over connect_four's, in the same loop."""
+    """Compare decisions per second of the AEC environment and connect_four, in the same loop."""
     ratio, ours, theirs = compare(
         partial(play, MultiAgentEnv(game), 8000), partial(play, connect_four(), 2000), rounds=5
     )
@@ -69,7 +69,7 @@ def aec_vs_connect_four(game: str) -> dict[str, float]:
 
 
 def batch_vs_connect_four(game: str) -> dict[str, float]:
-    """Decisions a second of 1,024 games in one thread over connect_four's one game; the ratio for other games too."""
+    """Compare decisions per second of 1,024 games in one thread with one game of connect_four, for every game."""
     figures: dict[str, float] = {}
     for name in [game, *(other for other in GAMES if other != game)]:
         ratio, ours, _ = compare(partial(play_batch, Game(name), 1500), partial(play, connect_four(), 2000), rounds=5)

@@ -1,8 +1,8 @@
-"""The keep lattice of Poker Figures against a direct loop: one turn of the solo table, for all fillings of the sheet.
+"""Compare the keep lattice of Poker Figures with a direct loop, on one turn of the solo table for all fillings.
 
-The direct loop works out every keep's value as the mean over all that the other dice may show, and then goes, for each
-of the 252 hands, over the sets of dice that can be kept. It is compiled and vectorised as the lattice is, over the same
-fillings. Run as `trialea bench solver --game poker_figures`, or `python -m trialea.benchmarks.keeper_lattice`.
+The direct loop computes the value of every keep as the mean over all outcomes of the other dice. For each of the 252
+hands it then loops over the sets of dice to keep. It is compiled and vectorised like the lattice, over the same
+fillings. Run it with `trialea bench solver --game poker_figures`, or `python -m trialea.benchmarks.keeper_lattice`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from trialea.envs.poker_figures.rules import HANDS, NUM_DICE, NUM_FACES, NUM_THR
 
 
 def direct_tables() -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
-    """Each keep's outcomes (beginnings, hands and probabilities), and each hand's 31 keeps, the first one twice."""
+    """Return each keep's outcomes (starts, hands, probabilities) and each hand's 31 keeps, the first one twice."""
     keeps = keeps_of(NUM_DICE, NUM_FACES)
     number = {keep: index for index, keep in enumerate(keeps)}
     full = len(keeps) - len(HANDS)
@@ -42,7 +42,7 @@ def direct_tables() -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.fl
 
 
 def _chance(outcome: tuple[int, ...]) -> float:
-    """The probability that as many dice show this."""
+    """Return the probability that `len(outcome)` dice show `outcome`."""
     chance, left = 1.0, len(outcome)
     for face in set(outcome):
         for k in range(outcome.count(face)):
@@ -67,7 +67,7 @@ def direct_level(
     strides: Any,
     radix: Any,
 ) -> None:
-    """`trialea.agents.poker_figures.solo.solve_level` with a direct loop in place of the lattice."""
+    """Do the work of `trialea.agents.poker_figures.solo.solve_level` with a direct loop in place of the lattice."""
     begins, outcomes, weights, kept = direct
     start = len(begins) - 1
     values = np.empty((start + len(kept), LANES))
@@ -108,7 +108,7 @@ def direct_level(
 
 
 def direct_turn(after: NDArray[np.float64], options: Options) -> NDArray[np.float64]:
-    """`trialea.agents.poker_figures.solo.solve_turn` by the direct loop; without `sum_throws`."""
+    """Do the work of `trialea.agents.poker_figures.solo.solve_turn` with the direct loop; without `sum_throws`."""
     turn, sheet, direct = make_turn(options), make_sheet(options), direct_tables()
     stages = np.zeros((NUM_THROWS + 1, sheet.size))
     stages[0] = after
@@ -119,7 +119,7 @@ def direct_turn(after: NDArray[np.float64], options: Options) -> NDArray[np.floa
 
 
 def measure(rounds: int = 3, options: Options | None = None) -> dict[str, float]:
-    """The lattice's time as a share of the direct loop's, measured by turns, and the largest difference of values."""
+    """Return the lattice's time relative to the direct loop's, and the largest difference in value."""
     chosen = Options() if options is None else options
     after = np.zeros(make_sheet(chosen).size)
     lattice, direct = solve_turn(after, chosen), direct_turn(after, chosen)  # compiled here
@@ -139,7 +139,7 @@ def measure(rounds: int = 3, options: Options | None = None) -> dict[str, float]
 
 
 def lattice_vs_direct_loop(game: str) -> dict[str, float]:
-    """`measure` for the game's default options, as `trialea bench solver` prints it."""
+    """Run `measure` with the game's default options, for `trialea bench solver`."""
     return measure(options=Game(game).options)
 
 

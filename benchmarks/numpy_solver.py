@@ -1,9 +1,9 @@
-"""No Dice solved with plain NumPy: the equations of `trialea.agents.no_dice.solver`, for comparison.
+"""Solve No Dice with plain NumPy, to compare speed and values with the compiled solver.
 
-A turn is an array with an axis for each die and seven places on it: its six faces, and "thrown again". Means and
-maxima are taken axis by axis, one turn at a time. What others' values need, the probabilities of all scores, is carried
-along beside the mover's value, which gives no rule for ties; values do not hang on it. It shares no code with the
-compiled solver but the scores of the expressions.
+A turn is an array with one axis per die. Each axis has seven places: the six faces, and "thrown again". Means and
+maxima are taken axis by axis, one turn at a time. The probabilities of all scores are carried beside the mover's value,
+for the values of the other players. Ties are broken arbitrarily; the values do not depend on it. This module shares
+only the scores of the expressions with the compiled solver.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NUM_SCORES = 61
 
 
 class Turn:
-    """One turn: `solve(worth)` gives what it comes to for everybody, played for the first, and the chance of a 0."""
+    """One turn. `solve(worth)` maximises the mover's value; it returns all values and the probability of a 0."""
 
     def __init__(self, options: Options) -> None:
         scores = tables(options).scores.astype(np.int64)
@@ -38,7 +38,7 @@ class Turn:
         self._throws = options.throws
 
     def solve(self, worth: Floats) -> Floats:
-        """The expectations (n + 1,) of the rows of `worth` (n, 61) and of scoring 0."""
+        """Return the expectations (n + 1,) of the rows of `worth` (n, 61) and of scoring 0."""
         columns = np.vstack([worth, np.arange(NUM_SCORES) == 0])
         pays = np.where(self._can_score, worth[0], -np.inf)
         score = pays.argmax(axis=-1)
@@ -53,14 +53,14 @@ class Turn:
 
 
 def _means(faces: Floats) -> Floats:
-    """The array with "thrown again" added on each axis in turn, as the mean over the faces."""
+    """Add the place "thrown again" to each axis in turn, as the mean over the faces."""
     for axis in range(NUM_DICE):
         faces = np.concatenate([faces, faces.mean(axis=axis, keepdims=True)], axis=axis)
     return faces
 
 
 def _best(again: list[Floats], stops: list[Floats]) -> list[Floats]:
-    """The first quantity's best of stopping and of every set of dice to throw again; the others follow."""
+    """Maximise the first quantity over stopping and every set of dice to rethrow; the others follow that choice."""
     for values, stop in zip(again, stops, strict=True):
         values[KEPT] = stop
     for axis in range(NUM_DICE):
@@ -71,7 +71,7 @@ def _best(again: list[Floats], stops: list[Floats]) -> list[Floats]:
 
 
 def solve(options: Options, num_players: int = 2) -> Floats:
-    """The probabilities of winning, (T,) * n + (n,), at the totals of the mover and those who follow."""
+    """Return the probabilities of winning, (T,) * n + (n,), by the totals of the mover and the next players."""
     turn = Turn(options)
     fewer = np.ones((options.target, 1))
     for players in range(2, num_players + 1):
@@ -89,7 +89,7 @@ def _solve(turn: Turn, target: int, players: int, fewer: Floats) -> Floats:
 
 
 def _worth(values: Floats, fewer: Floats, position: Position) -> Floats:
-    """What each score of the mover's turn is worth to everybody, (n, 61); a score of 0 means nothing yet."""
+    """Return the value of each score of the mover's turn to every player, (n, 61); the entry of score 0 is unused."""
     mover, rest = position[0], position[1:]
     after = values[rest][mover : mover + NUM_SCORES]
     worth = np.empty((len(position), NUM_SCORES))
@@ -100,7 +100,7 @@ def _worth(values: Floats, fewer: Floats, position: Position) -> Floats:
 
 
 def _solve_cycle(turn: Turn, values: Floats, fewer: Floats, position: Position) -> None:
-    """Policy iteration on the positions that lead to each other when everybody scores 0."""
+    """Run policy iteration on the positions that lead to each other when every player scores 0."""
     n = len(position)
     cycle = [position[r:] + position[:r] for r in range(n)]
     nearby = tuple(min(total + 1, len(values) - 1) for total in position)
@@ -122,7 +122,7 @@ def _solve_cycle(turn: Turn, values: Floats, fewer: Floats, position: Position) 
 
 
 def _round(gains: Floats, zeros: Floats, start: int) -> Floats:
-    """The values in the position `start` of a cycle: c_0 + p_0 c_1 + p_0 p_1 c_2 + …, over 1 - p_0 p_1 … p_(n-1)."""
+    """Return the values at position `start` of a cycle: (c_0 + p_0 c_1 + p_0 p_1 c_2 + …) / (1 - p_0 p_1 … p_(n-1))."""
     n = len(zeros)
     found, passed = np.zeros(n), 1.0
     for j in range(n):

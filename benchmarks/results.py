@@ -1,7 +1,7 @@
 """Measure the agents of the zoo: `make results` writes the figures into the documentation and beside the models.
 
-`python -m trialea.benchmarks.results`, in a checkout, measures everything and writes it down. With `--check` it writes
-nothing, and fails where a figure is not what is written. Nothing is trained.
+In a checkout, `python -m trialea.benchmarks.results` measures every row and writes the figures. With `--check` it
+writes nothing, and fails if a figure differs from the documentation. Nothing is trained. To add a figure, add a `Row`.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ HEAD = "| game | players | agent | against | wins | a share of 1/n | command |"
 
 @dataclass(frozen=True)
 class Row:
-    """One figure: how often an agent wins, exactly or in a match.
+    """One figure: an agent's win rate, exact or from a match.
 
     Attributes:
-        game, players: what is played.
-        agent: whose figure it is.
-        against: who holds all other seats; `""` for the exact value against the solution.
-        games: of the match.
+        game, players: the game and its number of players.
+        agent: the agent that is measured.
+        against: the agent in all other seats; `""` for the exact value against the solution.
+        games: the number of games of the match.
     """
 
     game: str
@@ -47,7 +47,7 @@ class Row:
 
     @property
     def command(self) -> str:
-        """What measures the same on the command line."""
+        """The command that measures the same figure."""
         if not self.against:
             return f"trialea exploit {self.game} {self.agent}"
         others = " ".join([self.against] * (self.players - 1))
@@ -55,7 +55,7 @@ class Row:
         return f"trialea evaluate {self.game} {self.agent} {others}{players} --games {self.games}"
 
     def measure(self) -> dict[str, Any]:
-        """The figures, as plain data."""
+        """Measure the figures and return them as plain data."""
         game = Game(self.game, self.players)
         if not self.against:
             exact = evaluate_exactly(game, self.agent)
@@ -64,7 +64,7 @@ class Row:
                 "exploitability": exact.exploitability,
                 "regret_per_decision": exact.regret_per_decision,
             }
-        if self.against == "solver":  # large tables are made on request alone
+        if self.against == "solver":  # the evaluation itself does not build large tables
             with progress_bar("solving") as progress:
                 solve(game, progress)
         found = evaluate(game, [self.agent, *[self.against] * (self.players - 1)], self.games, seed=0, worst=0)
@@ -76,7 +76,7 @@ class Row:
         return figures
 
     def line(self, figures: dict[str, Any]) -> str:
-        """The row of the table."""
+        """Return the row of the table."""
         if not self.against:
             shown, wins = f"{figures['wins']:.4f}, exactly", figures["wins"]
         else:
@@ -104,26 +104,26 @@ ROWS = (
 
 
 def table(lines: list[str]) -> str:
-    """The part of a page between the marks."""
+    """Return the part of a page between the marks."""
     rule = "| " + " | ".join("---" for _ in HEAD.strip("|").split("|")) + " |"
     return "\n".join([BEGIN, HEAD, rule, *lines, END])
 
 
 def replaced(page: str, part: str) -> str:
-    """A page with another part between its marks.
+    """Return the page with `part` between its marks.
 
     Raises:
-        OptionError: it has no marks.
+        OptionError: the page has no marks.
     """
     before, begin, rest = page.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
-        raise OptionError(f"there is no place for results: the marks {BEGIN!r} and {END!r} are missing")
+        raise OptionError(f"the page must hold the marks {BEGIN!r} and {END!r} around its results")
     return before + part + after
 
 
 def measured(rows: tuple[Row, ...] = ROWS) -> Iterator[tuple[Row, dict[str, Any]]]:
-    """The figures of all rows, one after the other, told on standard error."""
+    """Measure the rows one after the other; print each command on standard error."""
     console = Console(stderr=True)
     for row in rows:
         console.print(row.command, highlight=False)
@@ -143,13 +143,13 @@ def write(root: Path, found: list[tuple[Row, dict[str, Any]]]) -> None:
 
 
 def differences(root: Path, found: list[tuple[Row, dict[str, Any]]]) -> list[str]:
-    """The rows that are not in the pages under `root` as they were found now."""
+    """Return the measured rows that the pages under `root` do not show."""
     lines = [row.line(figures) for row, figures in found]
     return [f"{page}: {line}" for page in PAGES for line in lines if line not in (root / page).read_text("utf-8")]
 
 
 def main() -> None:
-    """The command line."""
+    """Run the command line."""
     root = Path.cwd()
     if not all((root / page).is_file() for page in PAGES) or sys.argv[1:] not in ([], ["--check"]):
         sys.exit("usage, in a checkout: python -m trialea.benchmarks.results [--check]")
@@ -158,7 +158,7 @@ def main() -> None:
         if not sys.argv[1:]:
             write(root, found)
         elif different := differences(root, found):
-            sys.exit("\n".join(["found otherwise than it is written:", *different]))
+            sys.exit("\n".join(["these rows differ from the documentation:", *different]))
     except TrialeaError as error:
         sys.exit(f"trialea: {error}")
 

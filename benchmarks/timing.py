@@ -1,4 +1,4 @@
-"""How the benchmarks time: the two sides in turn, several times over, and the median of the pairs' ratios."""
+"""Timing for all benchmarks: run two sides alternately and take the median of the ratios."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from collections.abc import Callable
 
 
 def rate(work: Callable[[], int]) -> float:
-    """Units of work a second, for a piece of work that returns how many units it did."""
+    """Return the units of work per second; `work` returns the number of units it did."""
     began = time.perf_counter()
     units = work()
     return units / (time.perf_counter() - began)
 
 
 def compare(ours: Callable[[], int], theirs: Callable[[], int], rounds: int) -> tuple[float, float, float]:
-    """The median ratio of our rate to theirs over `rounds` pairs, and both median rates.
+    """Return the median ratio of our rate to theirs over `rounds` pairs, and both median rates.
 
-    Each pair is measured back to back, so that a machine whose speed drifts slows both sides alike. One uncounted
-    round comes first.
+    The two sides of a pair run back to back, so drifting machine speed affects both. A warm-up round comes first and is
+    not counted.
     """
     ours(), theirs()
     pairs = [(rate(ours), rate(theirs)) for _ in range(rounds)]

@@ -1,4 +1,4 @@
-"""The speed of training: with our policy or stock's, a real environment or a free one, past selves or random play."""
+"""Training speed: our policy against the stock one, real against free environments, snapshots against random play."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ MANY_ACTIONS = 330
 
 
 class FreeVecEnv(GamesVecEnv):
-    """An environment that costs nothing: constant arrays of the shapes that the real one gives.
+    """An environment that costs nothing: it returns constant arrays of the real shapes.
 
     Args:
-        games: the real one's games.
-        actions: how many actions there are instead of the game's; about a third of them is legal.
+        games: the games of the real environment.
+        actions: the number of actions, if not the game's; about a third of them are legal.
     """
 
     def __init__(self, games: LearnerGames, actions: int | None = None) -> None:
@@ -81,7 +81,7 @@ def _compare(ours: MaskablePPO, theirs: MaskablePPO) -> tuple[float, float, floa
 
 
 def train_vs_free_env(game: str) -> dict[str, float]:
-    """Training frames a second on the real environment over those on the free one."""
+    """Compare training frames per second on the real environment and on the free one."""
     ratio, ours, theirs = _compare(
         _model(GamesVecEnv(_games(Game(game)))),
         _model(FreeVecEnv(_games(Game(game)))),
@@ -90,9 +90,9 @@ def train_vs_free_env(game: str) -> dict[str, float]:
 
 
 def masked_ppo_vs_stock(game: str) -> dict[str, float]:
-    """Frames a second with our policy and buffer over those with sb3-contrib's, on the same free environment.
+    """Compare frames per second of our policy and buffer with sb3-contrib's, on the same free environment.
 
-    With the game's number of actions, and with many.
+    Once with the game's number of actions, and once with `MANY_ACTIONS`.
     """
     figures: dict[str, float] = {}
     for actions, words in ((None, ""), (MANY_ACTIONS, f"_{MANY_ACTIONS}_actions")):
@@ -103,7 +103,7 @@ def masked_ppo_vs_stock(game: str) -> dict[str, float]:
 
 
 def past_vs_random_opponents(game: str) -> dict[str, float]:
-    """Frames a second against snapshots of the learner over those against random play."""
+    """Compare frames per second against snapshots of the learner and against random play."""
     random = _model(GamesVecEnv(_games(Game(game))))
     league = League({"past": 1.0}, SNAPSHOTS, "uniform", seed=0)
     games = league.seat(Game(game), None, ENVIRONMENTS, "rotate")
@@ -115,7 +115,7 @@ def past_vs_random_opponents(game: str) -> dict[str, float]:
 
 
 def measure(game: str) -> dict[str, float]:
-    """All of them, with so many threads of torch as a training has by default."""
+    """Run every benchmark of training, with the default number of torch threads."""
     before = torch.get_num_threads()
     torch.set_num_threads(THREADS)
     try:

@@ -1,14 +1,14 @@
-"""Proximal policy optimisation with action masks in one file: plain torch on the Gymnasium view, nothing else of ours.
+"""Proximal policy optimisation with action masks in one file: plain torch on the Gymnasium environments.
 
     python examples/ppo_single_file.py --save policy.pt
 
-So, in 1,000,000 frames or 97 seconds of processor time, evaluation included, seed 1, the policy wins 99.9 % of 4,000
-games of No Dice against random play (99.7 to 100.0), 28.9 % against greedy (27.8 to 30.1) and 27.1 % against the exact
-solution (26.0 to 28.2).
+With 1,000,000 frames and seed 1 this takes 97 seconds of processor time, evaluation included. The policy then wins
+99.9 % of 4,000 games of No Dice against random play (99.7 to 100.0), 28.9 % against greedy (27.8 to 30.1) and 27.1 %
+against the exact solution (26.0 to 28.2).
 
-Schulman et al., Proximal Policy Optimization Algorithms, 2017; masks as in Huang and Ontañón, A Closer Look at Invalid
-Action Masking in Policy Gradient Algorithms, 2022: an illegal action's logit is minus infinity, so that it has neither
-probability nor gradient.
+Schulman et al., Proximal Policy Optimization Algorithms, 2017. Masks as in Huang and Ontañón, A Closer Look at Invalid
+Action Masking in Policy Gradient Algorithms, 2022: the logit of an illegal action is minus infinity, so the action has
+no probability and no gradient.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ from trialea.evaluation import evaluate
 
 @dataclass
 class Args:
-    """What decides the run; each is a flag."""
+    """The settings of the run; each is a flag."""
 
     env: str = "trialea/NoDice-v0"
     opponents: str = "greedy"
-    reward: str = "score"  # many small rewards; what wins is measured in the end
+    reward: str = "score"  # many small rewards; wins are measured at the end
     seed: int = 1
-    threads: int = 1  # torch's
-    frames: int = 1_000_000  # decisions, over all games
-    games: int = 1024  # at once
-    steps: int = 32  # of each, between two updates
+    threads: int = 1  # of torch
+    frames: int = 1_000_000  # decisions of the learner, over all games
+    games: int = 1024  # played at once
+    steps: int = 32  # decisions per game between two updates
     epochs: int = 4
     minibatch: int = 4096
-    rate: float = 1e-3  # of Adam, falling to 0
-    entropy: float = 0.01  # its weight, falling to 0
-    horizon: str = "turn"  # no decision is credited with what comes after its turn; or "game"
+    rate: float = 1e-3  # learning rate of Adam, falling to 0
+    entropy: float = 0.01  # weight of the entropy bonus, falling to 0
+    horizon: str = "turn"  # "turn": rewards after the turn are not credited to its decisions; or "game"
     gamma: float = 1.0
     gae_lambda: float = 0.95
     clip: float = 0.2
@@ -54,7 +54,7 @@ class Args:
 
 
 class Policy(nn.Module):
-    """Two networks: what to do, and what is to be expected."""
+    """Two networks: the actor and the critic."""
 
     def __init__(self, size: int, actions: int, hidden: int) -> None:
         super().__init__()
@@ -70,17 +70,17 @@ class Policy(nn.Module):
         return nn.Sequential(linear[0], nn.ReLU(), linear[1], nn.ReLU(), linear[2])
 
     def log_probabilities(self, observations: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
-        """Of all actions, (B, A); minus infinity where illegal."""
+        """Return the log probabilities of all actions, (B, A); minus infinity where illegal."""
         return functional.log_softmax(self.actor(observations).masked_fill(~masks, -torch.inf), dim=1)
 
     def values(self, observations: torch.Tensor) -> torch.Tensor:
-        """What is still to be got, (B,)."""
+        """Return the expected return, (B,)."""
         values: torch.Tensor = self.critic(observations).squeeze(1)
         return values
 
 
 class PolicyAgent:
-    """The policy as an agent of the library: its most probable action."""
+    """An agent that plays the most probable action of the policy."""
 
     name = "ppo"
 
@@ -88,7 +88,7 @@ class PolicyAgent:
         self.game, self.policy = game, policy
 
     def act(self, states: np.recarray) -> np.ndarray:
-        """A legal action (B,) for the player to move in each of the (B,) states."""
+        """Return a legal action, (B,), for the player to move in each of the (B,) states."""
         observations, masks = torch.from_numpy(self.game.observe(states)), torch.from_numpy(self.game.masks(states))
         with torch.inference_mode():
             actions: np.ndarray = self.policy.log_probabilities(observations, masks.bool()).argmax(dim=1).numpy()
@@ -96,18 +96,18 @@ class PolicyAgent:
 
 
 def first_decision(names: list[str]) -> int:
-    """The place in an observation that is 1 at the first decision of a turn: most throws are left then."""
+    """Return the index in the observation that is 1 at the first decision of a turn, when most throws are left."""
     places = [place for place, name in enumerate(names) if name.startswith("throws left: ")]
     if not places:
-        raise SystemExit("the observation does not say how many throws are left: take --horizon game")
+        raise SystemExit("the observation does not show the throws left: use --horizon game")
     return places[-1]
 
 
 def train(args: Args) -> tuple[trialea.Game, Policy]:
-    """Learn from playing; the game, and the policy."""
+    """Train a policy; return the game and the policy."""
     torch.manual_seed(args.seed)
     torch.set_num_threads(args.threads)
-    # Where a game ends the next one begins in the same step, so every transition is one to learn from.
+    # When a game ends, the next one begins in the same step, so the learner can use every transition.
     envs = gym.make_vec(
         args.env,
         num_envs=args.games,
@@ -139,7 +139,7 @@ def train(args: Args) -> tuple[trialea.Game, Policy]:
         for step in range(args.steps):
             with torch.inference_mode():
                 logs = policy.log_probabilities(observation, mask)
-                # The largest of the logits with Gumbel noise is a draw from the policy; minus infinity never is it.
+                # The maximum of the logits plus Gumbel noise is a sample from the policy; minus infinity never wins.
                 action = (logs - torch.empty_like(logs).exponential_().log()).argmax(dim=1)
                 values[step] = policy.values(observation)
                 log_probabilities[step] = logs.gather(1, action.unsqueeze(1)).squeeze(1)
@@ -150,7 +150,7 @@ def train(args: Args) -> tuple[trialea.Game, Policy]:
                 ends[step] = torch.maximum(ends[step], torch.from_numpy(seen[:, first_of_turn]))
             observation, mask = torch.from_numpy(seen), torch.from_numpy(infos["action_mask"]).bool()
 
-        # What was better than expected: generalised advantage estimation.
+        # Generalised advantage estimation.
         advantages = torch.zeros(shape)
         with torch.inference_mode():
             following, advantage = policy.values(observation), torch.zeros(args.games)
@@ -190,7 +190,7 @@ def train(args: Args) -> tuple[trialea.Game, Policy]:
 
 
 def parse() -> Args:
-    """The flags."""
+    """Parse the flags."""
     parser = argparse.ArgumentParser(
         description=__doc__.splitlines()[0], formatter_class=argparse.ArgumentDefaultsHelpFormatter
     )
@@ -202,7 +202,7 @@ def parse() -> Args:
 
 
 def main() -> None:
-    """Train, and measure against the game's agents."""
+    """Train a policy and measure it against the game's agents."""
     args = parse()
     game, policy = train(args)
     if args.save:

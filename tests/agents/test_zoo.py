@@ -149,7 +149,7 @@ def test_results_are_written_between_the_marks(tmp_path: Path, monkeypatch: pyte
 
 
 def test_a_page_without_marks_is_refused() -> None:
-    with pytest.raises(OptionError, match="no place for results"):
+    with pytest.raises(OptionError, match="must hold the marks"):
         replaced("a page", "a part")
 
 

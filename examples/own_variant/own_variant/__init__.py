@@ -1,4 +1,4 @@
-"""Quick No Dice: three players, 5 points, two throws a turn; registered with Gymnasium and PettingZoo on import."""
+"""Register Quick No Dice (three players, 5 points, two throws a turn) with Gymnasium and PettingZoo."""
 
 from typing import Any
 
@@ -12,5 +12,5 @@ trialea.register_variant(ID, GAME, **ARGUMENTS)
 
 
 def make_game() -> trialea.Game:
-    """The variant, as agents, solutions and evaluation take it."""
+    """Make the variant for agents, solutions and evaluation."""
     return trialea.make_game(GAME, **ARGUMENTS)

@@ -1,4 +1,4 @@
-"""Train an agent for Quick No Dice, play it against the exact solution, and work out exactly how good it is."""
+"""Train an agent for Quick No Dice, play it against the exact solution, and compute exactly how good it is."""
 
 import argparse
 from collections.abc import Sequence
@@ -16,12 +16,12 @@ CONFIG = Path(__file__).with_name("training.yaml")
 
 
 def run(folder: str, changes: Sequence[str] = (), games: int = 3000) -> dict[str, Any]:
-    """Train into a run folder, with changes to the configuration, and measure what came out.
+    """Train an agent in a run folder, with changes to the configuration, and measure it.
 
     Returns:
-        `win_rate` against two solvers and `regret` (thousandths of a win) a decision in so many games; exactly:
-        `value`, the probability of winning against two solvers, where 1/3 is perfect, and `exploitability`, how much
-        more than 1/3 somebody wins who knows the agent and plays against two of it.
+        `win_rate` and `interval` against two solvers, and `regret` per decision (thousandths of a win), from `games`
+        games. Exactly: `value`, the probability of winning against two solvers (1/3 is perfect), and `exploitability`,
+        how much more than 1/3 a best response to two copies of the agent wins.
     """
     train(load_config(CONFIG, changes), folder)
     game = make_game()
@@ -38,17 +38,17 @@ def run(folder: str, changes: Sequence[str] = (), games: int = 3000) -> dict[str
 
 
 def main() -> None:
-    """The command `own-variant`."""
+    """Run the command `own-variant`."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", default="runs/quick_no_dice", help="the run folder")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change the training")
     given = parser.parse_args()
     first = trialea.solve(make_game()).value(0, 0, 0)
-    print(f"Whoever begins wins {first:.2%} of the games if all play perfectly.")
+    print(f"The first player wins {first:.2%} of the games if everybody plays perfectly.")
     found = run(given.out, given.set)
     low, high = found["interval"]
     print(f"Against two solvers the agent wins {found['win_rate']:.1%} of the games ({low:.1%} to {high:.1%}),")
-    print(f"exactly {found['value']:.4f}; 1/3 would be perfect. A decision costs {found['regret']:.2f} milli-wins.")
+    print(f"exactly {found['value']:.4f}; 1/3 would be perfect. Regret per decision: {found['regret']:.2f} milli-wins.")
     print(f"Exploitability: {found['exploitability']:.4f}.")
 
 
