@@ -32,10 +32,10 @@ from trialea.agents.model import (
     readable,
     written_whole,
 )
-from trialea.envs.agent import ValuesActions
+from trialea.envs.agent import ActionValues
 from trialea.envs.errors import OptionError, missing_extra
 from trialea.envs.game import Game, States
-from trialea.envs.registry import GAMES, entry_of
+from trialea.envs.registry import GAMES, get_spec
 
 try:
     import torch
@@ -150,7 +150,7 @@ def make_afterstates(game: Game) -> Afterstates:
     Raises:
         OptionError: turns of this game are not solved for given values of the positions between them.
     """
-    module = entry_of(game.name).afterstates
+    module = get_spec(game.name).afterstates
     if not module:
         able = ", ".join(entry.name for entry in GAMES.values() if entry.afterstates)
         raise OptionError(f"{game.name} has no afterstate agent; games that have one: {able}")
@@ -198,7 +198,7 @@ class AfterstateAgent:
         Raises:
             OptionError: single actions are not valued in this game.
         """
-        if not isinstance(self._player, ValuesActions):
+        if not isinstance(self._player, ActionValues):
             raise OptionError(f"afterstate agents do not value single actions of {self.game.name}")
         return self._player.action_values(states)
 

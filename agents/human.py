@@ -14,13 +14,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trialea.agents import solve
+from trialea.agents.solving import solve
 from trialea.envs.errors import IllegalActionError, TrialeaError
 from trialea.envs.game import Game, States
 
@@ -58,7 +57,7 @@ class HumanAgent:
         self.hints = hints
         self._ask = ask
         self._show = show
-        self._words: Any = import_module(f"trialea.envs.{game.name}.names")
+        self._words = game.words
         self._solution: Any = None
         self._unsolved = ""  # why there are no hints
 

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from trialea.envs.errors import OptionError, TrialeaError, missing_extra
 from trialea.envs.game import Game, States
-from trialea.envs.padding import View
+from trialea.envs.padding import ObservationPadder
 
 try:
     import torch
@@ -59,7 +59,7 @@ class ModelAgent:
         sample: draw from the policy instead of taking its most probable action.
         seed: what the draws depend on, beside the game's own seed.
         seats: the most players that the policy is for, where it is for several numbers of players: its observations
-            are then padded, see `trialea.envs.padding.View`.
+            are then padded, see `trialea.envs.padding.ObservationPadder`.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class ModelAgent:
     ) -> None:
         self.name = name
         self.game = game
-        self._view = View(game, seats)
+        self._view = ObservationPadder(game, seats)
         self._network = network
         self._sample = sample
         self._seed = np.uint64(seed)
@@ -113,7 +113,9 @@ class ModelAgent:
         return actions
 
 
-def legal_scores(network: Callable[[torch.Tensor], torch.Tensor], view: View, states: States) -> torch.Tensor:
+def legal_scores(
+    network: Callable[[torch.Tensor], torch.Tensor], view: ObservationPadder, states: States
+) -> torch.Tensor:
     """What a network makes of (B,) states, (B, A); minus infinity where an action is illegal.
 
     Raises:
@@ -165,7 +167,7 @@ def checked_network(
         check_description(file, facts["description"], game)
         seats = seats_of(facts["description"]["players"])
     network = network_from(weights, facts["activation"])
-    shape, size = _shape(network), View(game, seats).size
+    shape, size = _shape(network), ObservationPadder(game, seats).size
     if shape != (size, game.num_actions):
         raise ModelFileError(
             f"{file} reads {shape[0]} numbers and chooses among {shape[1]} actions; {game!r} shows"

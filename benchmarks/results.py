@@ -16,7 +16,6 @@ from rich.console import Console
 
 from trialea.agents import solve, zoo
 from trialea.agents.model import written_whole
-from trialea.commands.console import progress_bar
 from trialea.envs.errors import OptionError, TrialeaError
 from trialea.envs.game import Game
 from trialea.evaluation import evaluate
@@ -65,8 +64,7 @@ class Row:
                 "regret_per_decision": exact.regret_per_decision,
             }
         if self.against == "solver":  # the evaluation itself does not build large tables
-            with progress_bar("solving") as progress:
-                solve(game, progress)
+            solve(game)
         found = evaluate(game, [self.agent, *[self.against] * (self.players - 1)], self.games, seed=0, worst=0)
         figures: dict[str, Any] = {"wins": found.win_rate[0], "interval": list(found.interval[0])}
         if found.adjusted is not None:

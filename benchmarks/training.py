@@ -16,7 +16,7 @@ from stable_baselines3.common.vec_env.base_vec_env import VecEnvStepReturn
 from trialea.agents.model import snapshot
 from trialea.benchmarks.timing import compare
 from trialea.envs.game import Game
-from trialea.envs.learner import LearnerGames
+from trialea.envs.learner import LearnerBatch
 from trialea.training.league import League
 from trialea.training.policy import masked_ppo
 from trialea.training.vec_env import GamesVecEnv
@@ -36,7 +36,7 @@ class FreeVecEnv(GamesVecEnv):
         actions: the number of actions, if not the game's; about a third of them are legal.
     """
 
-    def __init__(self, games: LearnerGames, actions: int | None = None) -> None:
+    def __init__(self, games: LearnerBatch, actions: int | None = None) -> None:
         super().__init__(games)
         self._observations = games.observe()
         self._masks = games.masks()
@@ -59,8 +59,8 @@ def stock_ppo(env: GamesVecEnv, **settings: Any) -> MaskablePPO:
     return MaskablePPO("MlpPolicy", env, **settings)
 
 
-def _games(game: Game) -> LearnerGames:
-    games = LearnerGames(game, ENVIRONMENTS, "random", "rotate", "win")
+def _games(game: Game) -> LearnerBatch:
+    games = LearnerBatch(game, ENVIRONMENTS, "random", "rotate", "win")
     games.start()
     return games
 

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
-from importlib import import_module
 from itertools import product
 from typing import Any, Literal, get_args
 
@@ -28,7 +27,7 @@ from numpy.typing import NDArray
 
 from trialea.envs.errors import IllegalActionError, OptionError, whole_number
 from trialea.envs.loops import MAX_PLAYERS, Loops, loops_for
-from trialea.envs.registry import entry_of
+from trialea.envs.package import package_of
 
 Reward = Literal["win", "score"]
 """What an environment pays.
@@ -96,19 +95,20 @@ class Game:
     """
 
     def __init__(self, name: str, num_players: int | None = None, **options: Any) -> None:
-        self._package = import_module(f"trialea.envs.{entry_of(name).name}")
+        self._package = package_of(name)
         rules = self._package.rules
         self.name = name
+        self.words = self._package.names
         fewest, most = rules.MIN_PLAYERS, rules.MAX_PLAYERS
         self.num_players = fewest if num_players is None else whole_number("num_players", num_players, fewest, most)
         self.options = self._make_options(rules.Options, options)
-        self.num_actions: int = rules.num_actions(self.options)
-        self.score_scale: float = rules.SCORE_SCALE
+        self.num_actions = rules.num_actions(self.options)
+        self.score_scale = rules.SCORE_SCALE
         self.tables = rules.tables(self.options)
-        self.state_dtype: np.dtype[Any] = self._package.game.STATE
-        self._observation_names: list[str] = self._package.observation_names(self)
+        self.state_dtype = self._package.game.STATE
+        self._observation_names = self.words.observation_names(self)
         self.observation_size = len(self._observation_names)
-        self.loops: Loops = loops_for(f"trialea.envs.{name}.game")
+        self.loops: Loops = loops_for(self._package.game.__name__)
         self._blank = self._new_states(1)
         self._blank.num_players = self.num_players
 
@@ -270,7 +270,7 @@ class Game:
             return f"action {action} is outside 0..{self.num_actions - 1}"
         if state.over:
             return f"action {action}: the game is over"
-        reason: str = self._package.why_illegal(self, state, action)
+        reason = self.words.why_illegal(self, state, action)
         return f"action {action} ({self.action_name(state, action)}) is illegal: {reason}"
 
     # What players see -----------------------------------------------------------------------------------------
@@ -321,23 +321,19 @@ class Game:
 
     def opening(self, state: Any) -> dict[str, Any]:
         """What a reset reports of a game that has just begun, as plain data; each game's page says what."""
-        report: dict[str, Any] = self._package.opening(self, state)
-        return report
+        return self.words.opening(self, state)
 
     def action_name(self, state: Any, action: int) -> str:
         """What `action` means in `state` (one record), such as `"(5 − 3) ÷ 0 = 0"`."""
-        name: str = self._package.action_name(self, state, int(action))
-        return name
+        return self.words.action_name(self, state, int(action))
 
     def text(self, state: Any) -> str:
         """The state as text for a terminal."""
-        text: str = self._package.render.text(self, state)
-        return text
+        return self._package.render.text(self, state)
 
     def picture(self, state: Any) -> NDArray[np.uint8]:
         """The state as an RGB picture, (height, width, 3) uint8. Needs the extra `render`."""
-        picture: NDArray[np.uint8] = self._package.render.picture(self, state)
-        return picture
+        return self._package.render.picture(self, state)
 
     def require_pictures(self) -> None:
         """Raise `MissingExtraError` where what `picture` needs is not installed."""
@@ -385,6 +381,16 @@ class Game:
         after = np.repeat(single, len(faces)).view(np.recarray)
         self.loops.throw(after, faces, self.tables)
         return [(after[i : i + 1].view(np.recarray), 1.0 / len(faces)) for i in range(len(faces))]
+
+
+def make_game(name: str, num_players: int | None = None, **options: Any) -> Game:
+    """Return the game called `name` with its players (by default the fewest) and options fixed.
+
+    Raises:
+        UnknownNameError: there is no such game.
+        OptionError: an option is unknown or out of range.
+    """
+    return Game(name, num_players, **options)
 
 
 def _remake(name: str, num_players: int, options: dict[str, Any]) -> Game:

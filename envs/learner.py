@@ -1,6 +1,6 @@
 """Batches of games as one learner meets them: the others play inside, however many actions their turns take.
 
-The single-agent environment, the vector environment and the training adapter are thin faces of `LearnerGames`.
+The single-agent environment, the vector environment and the training adapter are thin faces of `LearnerBatch`.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from trialea.envs.agent import AgentLike, Opponents
 from trialea.envs.dice import FOR_GAME_SEED, FOR_SEAT, derive_many
 from trialea.envs.errors import IllegalActionError, NotResetError, OptionError, whole_number
 from trialea.envs.game import Game
+from trialea.envs.opponents import Opponents, OpponentsLike
 
 _STATE = ("states", "seats", "agent_of", "returns", "_paid", "_bases", "_episodes")  # what changes as games are played
 
@@ -33,7 +33,7 @@ def first_player_of(options: Mapping[str, Any] | None, game: Game) -> int:
     return whole_number("first_player", (options or {}).get("first_player", 0), 0, game.num_players - 1)
 
 
-class LearnerGames:
+class LearnerBatch:
     """B games at once, each with one learner's seat and the other seats played by agents.
 
     Game `i` has a stream of episodes that follows from its seed alone: each episode's dice, the learner's seat and
@@ -42,7 +42,7 @@ class LearnerGames:
     Args:
         game: what is played.
         num_games: B.
-        opponents: see `trialea.envs.agent.Opponents`.
+        opponents: see `trialea.envs.opponents.Opponents`.
         seat: the learner's seat: a number; `"random"`, drawn for each episode; or `"rotate"`, the next one for each
             episode.
         reward: `"win"` or `"score"`, see `trialea.envs.game.Reward`.
@@ -58,7 +58,7 @@ class LearnerGames:
         self,
         game: Game,
         num_games: int,
-        opponents: AgentLike | Sequence[AgentLike] | Mapping[Any, float],
+        opponents: OpponentsLike,
         seat: Seat,
         reward: str,
     ) -> None:
@@ -101,7 +101,7 @@ class LearnerGames:
         seeds = np.empty(len(picked), np.uint64)
         derive_many(bases, episodes, FOR_GAME_SEED, 0, seeds)
         self.seats[picked] = seats = self._draw_seats(bases, episodes)
-        self.agent_of[picked] = self.opponents.seat(bases, episodes, seats)
+        self.agent_of[picked] = self.opponents.assign(bases, episodes, seats)
         self.game.restart(self.states, picked, seeds, np.full(len(picked), first_player, np.int64))
         self.returns[picked] = self._paid[picked] = 0.0
         self._episodes[picked] += 1

@@ -9,7 +9,7 @@ from trialea.envs.errors import OptionError
 from trialea.envs.game import Game, States
 
 
-class View:
+class ObservationPadder:
     """A game's observations, padded to a table of `seats` where a policy is for more than one number of players.
 
     A padded observation has the entries that the game's observation has for so many seats, each at the same place

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import gymnasium
@@ -10,10 +9,10 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from trialea.envs.agent import AgentLike
 from trialea.envs.errors import IllegalActionError, NotResetError
 from trialea.envs.game import Game
-from trialea.envs.learner import LearnerGames, Seat, first_player_of
+from trialea.envs.learner import LearnerBatch, Seat, first_player_of
+from trialea.envs.opponents import OpponentsLike
 from trialea.envs.spaces import LegalDiscrete, observation_box
 from trialea.envs.window import RENDER_MODES, Renderer
 
@@ -37,7 +36,7 @@ class SingleAgentEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
     Args:
         game: registered name of the game.
         num_players: how many seats; by default the fewest that can play.
-        opponents: agents or names for the other seats, see `trialea.envs.agent.Opponents`.
+        opponents: agents or names for the other seats, see `trialea.envs.opponents.Opponents`.
         seat: the learner's seat, `"random"` or `"rotate"`.
         reward: `"win"` or `"score"`.
         render_mode: `"ansi"`, `"rgb_array"` or `"human"`.
@@ -52,7 +51,7 @@ class SingleAgentEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         self,
         game: str,
         num_players: int | None = None,
-        opponents: AgentLike | Sequence[AgentLike] | Mapping[Any, float] = "random",
+        opponents: OpponentsLike = "random",
         seat: Seat = "random",
         reward: str = "win",
         render_mode: str | None = None,
@@ -61,7 +60,7 @@ class SingleAgentEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         self.game = Game(game, num_players, **options)
         self.render_mode = render_mode
         self._renderer = Renderer(self.game, render_mode, fps=self.metadata["render_fps"])
-        self._games = LearnerGames(self.game, 1, opponents, seat, reward)
+        self._games = LearnerBatch(self.game, 1, opponents, seat, reward)
         self._started = False
         self.observation_space: spaces.Space[Any] = observation_box(self.game.observation_size)
         self.action_space: spaces.Discrete = LegalDiscrete(self.game.num_actions, self.action_masks)

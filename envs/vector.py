@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,10 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from trialea.envs.agent import AgentLike
 from trialea.envs.errors import NotResetError, OptionError, whole_number
 from trialea.envs.game import Game
-from trialea.envs.learner import LearnerGames, Seat, first_player_of
+from trialea.envs.learner import LearnerBatch, Seat, first_player_of
+from trialea.envs.opponents import OpponentsLike
 from trialea.envs.spaces import LegalMultiDiscrete, observation_box
 
 Array = NDArray[Any]
@@ -48,7 +48,7 @@ class BatchedEnv(VectorEnv[Array, Array, Array]):
         game: str,
         num_envs: int = 1,
         num_players: int | None = None,
-        opponents: AgentLike | Sequence[AgentLike] | Mapping[Any, float] = "random",
+        opponents: OpponentsLike = "random",
         seat: Seat = "random",
         reward: str = "win",
         render_mode: str | None = None,
@@ -66,7 +66,7 @@ class BatchedEnv(VectorEnv[Array, Array, Array]):
         self.single_observation_space = observation_box(self.game.observation_size)
         self.single_action_space = Discrete(self.game.num_actions)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
-        self.games = LearnerGames(self.game, num_envs, opponents, seat, reward)
+        self.games = LearnerBatch(self.game, num_envs, opponents, seat, reward)
         self.action_space = self._legal_space()
         self._ended = np.zeros(num_envs, np.bool_)
         self._started = False

@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import ModuleType
@@ -21,6 +20,7 @@ from trialea.envs.agent import Agent
 from trialea.envs.game import Game, States
 from trialea.envs.jit import entry
 from trialea.envs.loops import MAX_PLAYERS
+from trialea.envs.package import package_of
 from trialea.envs.registry import GAMES
 from trialea.evaluation.measures.regret import solution_of
 
@@ -63,7 +63,7 @@ SHORT: dict[str, dict[str, Any]] = {
 
 
 def player_counts(name: str) -> range:
-    rules = import_module(f"trialea.envs.{name}.rules")
+    rules = package_of(name).rules
     return range(rules.MIN_PLAYERS, rules.MAX_PLAYERS + 1)
 
 
@@ -182,7 +182,7 @@ def assert_masks_agree(game: Game, states: States) -> np.ndarray:
     """The four ways of asking what is legal give one answer, which is returned."""
     masks = game.masks(states)
     asked, listed = np.full_like(masks, -1), np.zeros_like(masks)
-    legal_ways(import_module(f"trialea.envs.{game.name}.game"))(states, game.tables, asked, listed)
+    legal_ways(package_of(game.name).game)(states, game.tables, asked, listed)
     counts = np.full(len(states), -1, np.int64)
     game.loops.count_legal(states, game.tables, counts)
     assert (asked == masks).all()

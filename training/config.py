@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveInt, StrictInt
@@ -11,7 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, NonNegativeFl
 from trialea.configs import check, read, shipped, source
 from trialea.envs.errors import OptionError
 from trialea.envs.game import Game
-from trialea.envs.registry import entry_of, named
+from trialea.envs.registry import get_spec
 
 if TYPE_CHECKING:
     from trialea.training.rllib.config import RllibConfig
@@ -101,7 +102,7 @@ class AnyRunConfig(_Strict):
         Raises:
             OptionError: the game does not take so many players or these options.
         """
-        return Game(entry_of(self.game).name, self.players, **self.options)
+        return Game(get_spec(self.game).name, self.players, **self.options)
 
     def make_games(self) -> tuple[Game, ...]:
         """The game to be played, for each number of players; see `make_game`."""
@@ -119,7 +120,8 @@ class TrainConfig(AnyRunConfig):
 
     Attributes:
         players: a number; or a rising list of them, for all of which one policy is trained: the environments are
-            divided among them, and the policy's observations padded to the most, see `trialea.envs.padding.View`.
+            divided among them, and the policy's observations padded to the most, see
+            `trialea.envs.padding.ObservationPadder`.
         frames: decisions of the learner, over all environments.
         seat: the learner's seat: a number, `"random"` or `"rotate"`.
         opponents: the share of each kind of opponent: a registered name, or `"past"` for the learner's past selves.
@@ -174,7 +176,7 @@ class TrainConfig(AnyRunConfig):
             OptionError: the game does not take so many players or these options, or not in this stage; or one policy
                 cannot play for so many players.
         """
-        name = entry_of(self.game).name
+        name = get_spec(self.game).name
         counts = self.players if isinstance(self.players, tuple) else (self.players,)
         games = tuple(Game(name, count, **self.options) for count in counts)
         if len({game.num_actions for game in games}) > 1:
@@ -258,7 +260,7 @@ def load_config(path: str | Path, changes: Sequence[str] = ()) -> RunConfig:
         algorithm = content["algorithm"]
         if not isinstance(algorithm, str) or algorithm not in ALGORITHMS:
             raise OptionError(f"{where}: algorithm must be one of {', '.join(ALGORITHMS)}, not {algorithm!r}")
-        learnt: AfterstateConfig | RllibConfig = check(named(ALGORITHMS[algorithm]), content, where)
+        learnt: AfterstateConfig | RllibConfig = check(resolve_name(ALGORITHMS[algorithm]), content, where)
         learnt.make_games()
         return learnt
     config = check(TrainConfig, content, where)

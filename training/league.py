@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from torch import nn
 
 from trialea.agents.model import legal_scores, sampled
-from trialea.envs.agent import AgentLike, Opponents
+from trialea.envs.agent import AgentLike
 from trialea.envs.game import Game, States
-from trialea.envs.learner import LearnerGames, Seat
-from trialea.envs.padding import View
+from trialea.envs.learner import LearnerBatch, Seat
+from trialea.envs.opponents import Opponents
+from trialea.envs.padding import ObservationPadder
 
 PAST = "past"
 FORGETTING = 0.01  # weight of the newest game in the learner's rate against a past self
@@ -48,14 +49,14 @@ class PastSelves:
 
     Args:
         game: what is played.
-        seats: what observations are padded to, see `trialea.envs.padding.View`.
+        seats: what observations are padded to, see `trialea.envs.padding.ObservationPadder`.
         networks: the snapshots by slot, a list of the league's that changes.
         seed: what their draws depend on, beside the game's seed.
     """
 
     def __init__(self, game: Game, seats: int | None, networks: Sequence[nn.Sequential], seed: int) -> None:
         self.game = game
-        self._view = View(game, seats)
+        self._view = ObservationPadder(game, seats)
         self._networks = networks
         self._seed = np.uint64(seed)
 
@@ -76,7 +77,7 @@ class PastSelves:
 class _Table:
     """A batch of games, and what observations are padded to there."""
 
-    games: LearnerGames
+    games: LearnerBatch
     seats: int | None
 
 
@@ -116,9 +117,9 @@ class League:
         self.numbers = np.full(self._slots, -1)
         self.rates = np.full(self._slots, 0.5)
 
-    def seat(self, game: Game, seats: int | None, count: int, place: Seat) -> LearnerGames:
+    def seat(self, game: Game, seats: int | None, count: int, place: Seat) -> LearnerBatch:
         """So many games of a learner at `place` against the league, with observations padded to `seats`."""
-        games = LearnerGames(game, count, self._opponents(game, seats), place, "win")
+        games = LearnerBatch(game, count, self._opponents(game, seats), place, "win")
         self._tables.append(_Table(games, seats))
         return games
 
@@ -173,7 +174,7 @@ class League:
         parts: NDArray[np.float64] = weights / weights.sum()
         return parts
 
-    def note(self, games: LearnerGames, index: NDArray[np.int64]) -> None:
+    def note(self, games: LearnerBatch, index: NDArray[np.int64]) -> None:
         """Learn from the games picked by `index`, which have just ended for the learner, whom it came out ahead of."""
         if not self._slots:
             return

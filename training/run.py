@@ -15,7 +15,7 @@ from stable_baselines3.common.logger import configure
 from stable_baselines3.common.utils import LinearSchedule
 
 from trialea.agents.model import ACTIVATIONS, MODEL, seats_of, snapshot
-from trialea.envs.agent import ValuesActions, make_agent
+from trialea.envs.agent import ActionValues, make_agent
 from trialea.envs.errors import OptionError
 from trialea.training.afterstate import Learner, self_play
 from trialea.training.callbacks import Report, RunCallback, stop_on_interrupt
@@ -125,13 +125,13 @@ def build(config: TrainConfig) -> Parts:
     return model, env, league
 
 
-def _judges(config: TrainConfig) -> list[ValuesActions]:
+def _judges(config: TrainConfig) -> list[ActionValues]:
     """Who says what decisions cost, in each of the games; nobody, if no stage asks."""
-    judges: list[ValuesActions] = []
+    judges: list[ActionValues] = []
     if any(stage.reward == "regret" for stage in config.stages):
         for game in config.make_games():
             judge = make_agent(config.judge, game)
-            if not isinstance(judge, ValuesActions):
+            if not isinstance(judge, ActionValues):
                 raise OptionError(
                     f"{config.judge!r} cannot judge: it does not say what share of the win actions are worth"
                     " (action_values)"

@@ -12,8 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, PositiveInt, StrictInt, field
 
 from trialea.configs import load, shipped
 from trialea.envs.errors import OptionError
-from trialea.training.config import RunConfig
-from trialea.training.config import load_config as load_training
+from trialea.training.config import RunConfig, load_config as load_training
 
 if TYPE_CHECKING:
     from optuna import Trial

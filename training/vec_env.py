@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvStepReturn
 
-from trialea.envs.agent import ValuesActions
+from trialea.envs.agent import ActionValues
 from trialea.envs.errors import OptionError
-from trialea.envs.learner import LearnerGames
-from trialea.envs.padding import View
+from trialea.envs.learner import LearnerBatch
+from trialea.envs.padding import ObservationPadder
 from trialea.envs.spaces import observation_box
 
 Horizon = Literal["game", "turn", "decision"]
 Paid = Literal["win", "score", "regret"]
-OnEnd = Callable[[LearnerGames, NDArray[np.int64]], None]
+OnEnd = Callable[[LearnerBatch, NDArray[np.int64]], None]
 REGRET_SCALE = -100.0  # a decision that costs one win in a hundred is paid -1
 Item = TypeVar("Item", bound=np.generic)
 
@@ -33,18 +33,18 @@ def joined(parts: Sequence[NDArray[Item]]) -> NDArray[Item]:
 class _Table:
     """The games for one number of players: part of the environments."""
 
-    def __init__(self, games: LearnerGames, seats: int | None, judge: ValuesActions | None) -> None:
+    def __init__(self, games: LearnerBatch, seats: int | None, judge: ActionValues | None) -> None:
         self.games = games
         self._seats = seats
-        self._view = View(games.game, seats)
+        self._view = ObservationPadder(games.game, seats)
         self._judge = judge
         self._none: list[dict[str, Any]] = [{} for _ in range(len(games.states))]
 
     @property
-    def view(self) -> View:
+    def view(self) -> ObservationPadder:
         """What is seen of the game, which may change to one with other options."""
         if self._view.game is not self.games.game:
-            self._view = View(self.games.game, self._seats)
+            self._view = ObservationPadder(self.games.game, self._seats)
         return self._view
 
     def observe(self) -> NDArray[np.float32]:
@@ -102,8 +102,8 @@ class GamesVecEnv(VecEnv):
 
     Args:
         games: the learners' games; or those for several numbers of players, one batch after the other, whose
-            observations are then padded, see `trialea.envs.padding.View`. They need not be seeded; `seed(s)` gives game
-            i the seed s + i.
+            observations are then padded, see `trialea.envs.padding.ObservationPadder`. They need not be seeded;
+            `seed(s)` gives game i the seed s + i.
         horizon: `"game"`: an episode is the learner's game. `"turn"`, `"decision"`: what follows a turn or a decision
             does not count for it, so the learner is told of an end after each, while its game goes on.
         judges: who says what actions are worth, for the reward `"regret"`, see `aim`: one for each batch, or none.
@@ -118,12 +118,12 @@ class GamesVecEnv(VecEnv):
 
     def __init__(
         self,
-        games: LearnerGames | Sequence[LearnerGames],
+        games: LearnerBatch | Sequence[LearnerBatch],
         horizon: Horizon = "game",
-        judges: Sequence[ValuesActions] = (),
+        judges: Sequence[ActionValues] = (),
         on_end: OnEnd | None = None,
     ) -> None:
-        self.games = (games,) if isinstance(games, LearnerGames) else tuple(games)
+        self.games = (games,) if isinstance(games, LearnerBatch) else tuple(games)
         self.horizon = horizon
         self._by_regret = False
         self._on_end = on_end

@@ -33,8 +33,7 @@ from trialea.agents.last_die.equilibrium import find_policy
 from trialea.agents.last_die.laws import points_laws, throws_law
 from trialea.agents.last_die.rationals import exact_expectations
 from trialea.agents.last_die.steer import Choices, choice_codes, make_choices
-from trialea.agents.last_die.winning import PLAYERS as PLAYERS_OF_JOINT_LAW
-from trialea.agents.last_die.winning import winning
+from trialea.agents.last_die.winning import PLAYERS as PLAYERS_OF_JOINT_LAW, winning
 from trialea.envs.errors import OptionError
 from trialea.envs.game import Game, States
 from trialea.envs.last_die.rules import NUM_DICE

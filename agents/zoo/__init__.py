@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from trialea.envs.errors import UnknownNameError
-from trialea.envs.registry import entry_of
+from trialea.envs.registry import get_spec
 
 PREFIX = "zoo:"
 FOLDER = Path(__file__).parent
@@ -23,7 +23,7 @@ def names(game: str) -> list[str]:
     Raises:
         UnknownNameError: there is no such game.
     """
-    entry_of(game)
+    get_spec(game)
     return sorted(PREFIX + file.stem for file in (FOLDER / game).glob("*.zip"))
 
 

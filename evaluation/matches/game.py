@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from typing import Any
 
 from trialea.envs.agent import Agent
@@ -36,7 +35,6 @@ def play_game(
     """
     if len(seats) != game.num_players:
         raise OptionError(f"{game.num_players} seats need {game.num_players} agents, not {len(seats)}")
-    words: Any = import_module(f"trialea.envs.{game.name}.names")
     states = game.start([seed], first_player)
     state = states[0]
     names = [f"player_{seat} ({agent.name})" for seat, agent in enumerate(seats)]
@@ -44,7 +42,7 @@ def play_game(
     while not state.over:
         mover, before = int(state.mover), state.copy()
         number = f", throw {state.throws}" if state.throws else ""
-        lying = f"{names[mover]}{number}: {words.throw_name(game, state)}"
+        lying = f"{names[mover]}{number}: {game.words.throw_name(game, state)}"
         actions = seats[mover].act(states)
         show(f"{lying}  ->  {game.action_name(state, int(actions[0]))}")
         game.step(states, actions)

@@ -31,7 +31,7 @@ from trialea.agents.policy import check_can_tell
 from trialea.envs.agent import AgentLike, make_agent
 from trialea.envs.errors import OptionError, whole_number
 from trialea.envs.game import Game
-from trialea.envs.registry import GAMES, entry_of
+from trialea.envs.registry import GAMES, get_spec
 from trialea.envs.versions import versions
 from trialea.evaluation.measures.regret import MILLI
 
@@ -258,7 +258,7 @@ def exact_module(game: Game) -> Any:
     Raises:
         OptionError: there is none, or it does not reach so many players or such options.
     """
-    name = entry_of(game.name).exact
+    name = get_spec(game.name).exact
     if not name:
         known = ", ".join(entry.name for entry in GAMES.values() if entry.exact)
         raise OptionError(f"policies of {game.name} cannot be valued exactly; those of these games can: {known}")

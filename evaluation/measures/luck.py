@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pkgutil import resolve_name
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -26,7 +27,7 @@ from numpy.typing import NDArray
 from trialea.agents import solve
 from trialea.envs.errors import OptionError
 from trialea.envs.game import Game, States
-from trialea.envs.registry import entry_of, named
+from trialea.envs.registry import get_spec
 from trialea.evaluation.intervals import Interval, has_spread, t_interval
 from trialea.evaluation.matches.match import Decisions, Match
 from trialea.evaluation.matches.schedule import Schedule
@@ -74,10 +75,10 @@ def value_function_of(game: Game, solution: Any = None) -> tuple[ValueFunction, 
         reason = f"what is solved of {game.name} does not say how likely each seat is to win"
     except OptionError as error:  # the solver does not reach so far
         reason = str(error)
-    estimate = entry_of(game.name).estimate
+    estimate = get_spec(game.name).estimate
     if not estimate:
         raise OptionError(reason)
-    values: ValueFunction = named(estimate)(game)
+    values: ValueFunction = resolve_name(estimate)(game)
     return values, "estimate"
 
 

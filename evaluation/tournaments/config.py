@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveInt, 
 from trialea.configs import load, shipped, source
 from trialea.envs.errors import OptionError
 from trialea.envs.game import Game
-from trialea.envs.registry import entry_of
+from trialea.envs.registry import get_spec
 from trialea.evaluation.matches.match import distinct_names
 from trialea.evaluation.matches.schedule import Schedule, balanced_tables, make_schedule, make_seatings, rotations
 
@@ -91,7 +91,7 @@ class TournamentConfig(BaseModel):
 
     def make_game(self) -> Game:
         """The game to be played."""
-        return Game(entry_of(self.game).name, self.players, **self.options)
+        return Game(get_spec(self.game).name, self.players, **self.options)
 
     def make_schedule(self, game: Game) -> Schedule:
         """All games of the tournament."""

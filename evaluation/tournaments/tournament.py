@@ -19,7 +19,7 @@ from trialea.agents.cache import digest_of
 from trialea.envs.agent import AgentLike, make_agent
 from trialea.envs.dice import FOR_AGENT, derive_many
 from trialea.envs.errors import OptionError, TrialeaError, UnknownNameError
-from trialea.envs.registry import entry_of
+from trialea.envs.registry import get_spec
 from trialea.envs.versions import __version__
 from trialea.evaluation.matches.match import Match, UnfinishedMatchError
 from trialea.evaluation.measures.luck import Luck, LuckMeter, values_for
@@ -150,7 +150,7 @@ def _read_plan(run: Path) -> dict[str, Any]:
 
 def _with_whole_paths(config: TournamentConfig, objects: Mapping[str, AgentLike]) -> TournamentConfig:
     """The configuration with paths that hold wherever it is read again."""
-    known = entry_of(config.game).agents
+    known = get_spec(config.game).agents
     whole = {
         label: str(Path(agent).resolve())
         if label not in objects and agent not in known and Path(agent).exists()
@@ -222,7 +222,7 @@ def _origin(game: str, agent: AgentLike) -> tuple[AgentLike, str]:
     """An agent as the workers shall make it, and what must be the same for it to be the same agent."""
     if not isinstance(agent, str):
         return agent, f"{_OBJECT} called {getattr(agent, 'name', None)}"
-    if agent in entry_of(game).agents or not Path(agent).exists():
+    if agent in get_spec(game).agents or not Path(agent).exists():
         return agent, agent
     from trialea.agents.model import model_file
 

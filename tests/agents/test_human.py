@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -45,7 +44,7 @@ class Script:
 
 
 def names_of(game: Game) -> Any:
-    return import_module(f"trialea.envs.{game.name}.names")
+    return game.words
 
 
 def position(game: Game, dice: tuple[int, ...] = (3, 0, 2, 1, 1), throws: int = 1) -> States:

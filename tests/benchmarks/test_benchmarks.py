@@ -19,6 +19,7 @@ from tests.helpers import game_of
 from trialea import GAMES, UnknownNameError
 from trialea.agents.no_dice.solver import compute
 from trialea.benchmarks import BENCHMARKS, numpy_solver, run, timing
+from trialea.benchmarks.run import SOLVER_BENCHMARKS
 from trialea.envs.aec import MultiAgentEnv
 from trialea.envs.game import Game
 
@@ -69,12 +70,14 @@ def test_python_m_trialea_benchmarks_prints_the_figures_of_all(
 
 @every_game
 def test_a_games_own_benchmark_is_that_of_its_solver(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    place = GAMES[name].benchmark
+    place = SOLVER_BENCHMARKS.get(name)
     for benchmark in ("aec", "batch", "train"):
         monkeypatch.setitem(BENCHMARKS, benchmark, lambda game, benchmark=benchmark: {benchmark: 1.0})
     if not place:
         assert list(run(name)) == ["game", "aec", "batch", "train"]
-        with pytest.raises(UnknownNameError, match=f"no benchmark of a solver of {name}; there is one of: no_dice"):
+        with pytest.raises(
+            UnknownNameError, match=f"{name} has no benchmark of its solver; games that have one: no_dice"
+        ):
             run(name, ["solver"])
         return
     module, _, function = place.partition(":")
@@ -181,11 +184,11 @@ def test_connect_four_plays_in_the_same_loop() -> None:
 @every_game
 def test_the_free_environment_has_the_shapes_of_the_real_one(name: str) -> None:
     from trialea.benchmarks.training import FreeVecEnv
-    from trialea.envs.learner import LearnerGames
+    from trialea.envs.learner import LearnerBatch
     from trialea.training.vec_env import GamesVecEnv
 
     def made(kind: Any) -> Any:
-        games = LearnerGames(game_of(name), 4, "random", "rotate", "win")
+        games = LearnerBatch(game_of(name), 4, "random", "rotate", "win")
         games.start()
         return kind(games)
 
@@ -209,7 +212,7 @@ def test_both_sides_of_the_training_benchmark_train_the_same_number_of_frames(
     from trialea.benchmarks import training
 
     monkeypatch.setattr(training, "ENVIRONMENTS", 128)
-    games = training.LearnerGames(game_of(name), training.ENVIRONMENTS, "random", "rotate", "win")
+    games = training.LearnerBatch(game_of(name), training.ENVIRONMENTS, "random", "rotate", "win")
     games.start()
     model = training._model(training.FreeVecEnv(games))
     assert training._learn(model, 1) == training.ROLLOUT * training.ENVIRONMENTS == model.num_timesteps

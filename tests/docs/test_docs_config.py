@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import pytest
 import yaml
-
-from trialea.envs.registry import named
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "training.md"
 SECTION = re.compile(r"^## Configuration$(.*?)^## ", re.MULTILINE | re.DOTALL)
@@ -54,7 +53,7 @@ def test_keys_and_defaults(place: int, kind: str) -> None:
     ],
 )
 def test_keys_and_defaults_of_pages_of_their_own(page: str, place: int, kind: str) -> None:
-    fields = named(kind).model_fields
+    fields = resolve_name(kind).model_fields
     table = TABLE.findall((PAGE.parent / f"{page}.md").read_text(encoding="utf-8"))[place]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
     assert [row[0] for row in rows] == list(fields)

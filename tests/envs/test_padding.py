@@ -7,7 +7,7 @@ import pytest
 
 from tests.helpers import game_of, player_counts, positions
 from trialea import GAMES, OptionError
-from trialea.envs.padding import View
+from trialea.envs.padding import ObservationPadder
 
 every_game = pytest.mark.parametrize("name", GAMES)
 
@@ -18,7 +18,7 @@ def test_each_entry_lies_where_it_lies_with_most_players_and_the_rest_is_zero(na
     names = game_of(name, most).observation_names()
     for players in player_counts(name):
         game = game_of(name, players)
-        states, view = positions(game, 30), View(game, most)
+        states, view = positions(game, 30), ObservationPadder(game, most)
         padded = view.observe(states)
         assert padded.shape == (30, view.size) and padded.dtype == np.float32
         assert view.size == len(names) + most
@@ -33,7 +33,7 @@ def test_each_entry_lies_where_it_lies_with_most_players_and_the_rest_is_zero(na
 def test_it_looks_from_the_seats_asked_for(name: str) -> None:
     game = game_of(name)
     states, seats = positions(game, 30), np.arange(30) % game.num_players
-    padded = View(game, max(player_counts(name))).observe(states, seats)
+    padded = ObservationPadder(game, max(player_counts(name))).observe(states, seats)
     assert np.array_equal(
         np.sort(padded[:, : -max(player_counts(name))], axis=1)[:, -3:],
         np.sort(game.observe(states, seats), axis=1)[:, -3:],
@@ -44,12 +44,12 @@ def test_it_looks_from_the_seats_asked_for(name: str) -> None:
 def test_without_padding_it_is_the_games_own_observation(name: str) -> None:
     game = game_of(name)
     states = positions(game, 30)
-    assert View(game).size == game.observation_size
-    assert np.array_equal(View(game).observe(states), game.observe(states))
+    assert ObservationPadder(game).size == game.observation_size
+    assert np.array_equal(ObservationPadder(game).observe(states), game.observe(states))
 
 
 @every_game
 def test_fewer_seats_than_players_are_refused(name: str) -> None:
     most = max(player_counts(name))
     with pytest.raises(OptionError, match=f"more players than the {most - 1} seats"):
-        View(game_of(name, most), most - 1)
+        ObservationPadder(game_of(name, most), most - 1)

@@ -27,7 +27,7 @@ from tests.helpers import (
 )
 from tests.interfaces import aec, every_game
 from trialea import GAMES, OptionError, make_agent
-from trialea.agents import named_agent, solve, solver_settings
+from trialea.agents import solve, solver_settings
 from trialea.envs.single import SingleAgentEnv
 from trialea.envs.vector import BatchedEnv
 from trialea.evaluation import evaluate
@@ -152,10 +152,10 @@ def test_every_agent_chooses_legal_actions_alone_as_among_others(name: str, play
     game = game_of(name, players, **SHORT[name])
     states = positions(game, 60, seed=players)
     before = states.tobytes()
-    chosen = named_agent(agent, game, 3).act(states)
+    chosen = make_agent(agent, game, 3).act(states)
     assert chosen.shape == (60,)
     assert game.masks(states)[np.arange(60), chosen].all()
-    again = named_agent(agent, game, 3)
+    again = make_agent(agent, game, 3)
     assert again.name == agent
     assert [int(again.act(states[i : i + 1].view(np.recarray))[0]) for i in range(60)] == chosen.tolist()
     assert states.tobytes() == before
@@ -197,5 +197,5 @@ def test_an_agent_for_another_game_is_refused(name: str) -> None:
     other = game_of(name, players)
     for agent in opponents_of(name, players):
         with pytest.raises(OptionError, match=f"agent {agent!r} is for .*, not .*: make one for the game"):
-            make_agent(named_agent(agent, made), other)
-        assert make_agent(named_agent(agent, other), game_of(name, players)).name == agent
+            make_agent(make_agent(agent, made), other)
+        assert make_agent(make_agent(agent, other), game_of(name, players)).name == agent

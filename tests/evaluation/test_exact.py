@@ -12,11 +12,9 @@ import numpy as np
 import pytest
 
 from tests.helpers import game_of
-from tests.oracle import no_dice as rules_of
-from tests.oracle import no_dice_policies as oracle
+from tests.oracle import no_dice as rules_of, no_dice_policies as oracle
 from trialea import make_agent
-from trialea.agents.no_dice.exact import best_response as best_responses
-from trialea.agents.no_dice.exact import win_probabilities
+from trialea.agents.no_dice.exact import best_response as best_responses, win_probabilities
 from trialea.agents.no_dice.policy import tabulate
 from trialea.agents.no_dice.solver import SolverAgent
 from trialea.envs.game import Game, States

@@ -10,11 +10,11 @@ import pytest
 
 from tests.helpers import game_of
 from trialea import OptionError
-from trialea.agents import named_agent
 from trialea.agents.poker_figures import exact
 from trialea.agents.poker_figures.policy import make_sheets, tabulate
 from trialea.agents.poker_figures.positions import find_positions
 from trialea.agents.poker_figures.reduced import ReducedSolution, moves_of, shared_solution
+from trialea.envs.agent import make_agent
 from trialea.envs.game import Game, States
 from trialea.envs.jit import plain
 from trialea.evaluation import best_response, evaluate, evaluate_exactly, exact_value, tabulate_policy
@@ -41,7 +41,7 @@ class Mixed:
     name = "mixed"
 
     def __init__(self, game: Game) -> None:
-        self.game, self.greedy = game, named_agent("greedy", game)
+        self.game, self.greedy = game, make_agent("greedy", game)
 
     def action_probabilities(self, states: States) -> np.ndarray:
         masks = self.game.masks(states).astype(float)
@@ -79,7 +79,7 @@ def test_what_an_agent_loses_is_what_its_decisions_cost(name: str) -> None:
 
 def test_a_policy_of_probabilities_wins_as_often_as_it_does_in_play() -> None:
     game = small()
-    agents = [Mixed(game), named_agent("solver", game)]
+    agents = [Mixed(game), make_agent("solver", game)]
     told = tabulate_policy(game, agents[0])
     expected = np.mean([exact_value(game, [told, policy("solver")], first)[0] for first in range(2)])
     played = evaluate(game, agents, 6000, seed=3, regret=False)
@@ -91,7 +91,7 @@ def test_probabilities_of_one_action_are_that_action() -> None:
         def action_probabilities(self, states: States) -> np.ndarray:
             return np.eye(self.game.num_actions)[self.greedy.act(states)] * (self.game.masks(states) != 0)
 
-    agents = Sure(small()), named_agent("greedy", small())
+    agents = Sure(small()), make_agent("greedy", small())
     sure, greedy = (tabulate(small(), agent, solution()) for agent in agents)
     for key in ("writes", "ends", "judged"):
         assert getattr(sure, key) == pytest.approx(getattr(greedy, key), abs=1e-12)

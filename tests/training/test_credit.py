@@ -13,7 +13,7 @@ from tests.helpers import SHORT, SOME_TABLES, game_of
 from trialea.agents.model import ModelAgent, snapshot
 from trialea.envs.agent import make_agent
 from trialea.envs.game import Game
-from trialea.envs.learner import LearnerGames
+from trialea.envs.learner import LearnerBatch
 from trialea.evaluation.measures.exact import exact_value
 from trialea.training.config import TrainConfig
 from trialea.training.run import build
@@ -64,7 +64,7 @@ class Collected:
         buffer = self.model.rollout_buffer
         self.returns, self.begins = buffer.returns.astype(float), buffer.episode_starts != 0
 
-    def _note(self, games: LearnerGames, index: NDArray[np.int64]) -> None:
+    def _note(self, games: LearnerBatch, index: NDArray[np.int64]) -> None:
         """By the states alone: the share of the win where the game is over, and nothing for who is out before."""
         players = games.game.num_players
         for i in index:

@@ -14,7 +14,7 @@ from tests.helpers import SHORT, game_of, more_players, player_counts, some_play
 from trialea import GAMES, make_agent
 from trialea.agents.model import ModelAgent
 from trialea.envs.game import Game
-from trialea.envs.learner import LearnerGames
+from trialea.envs.learner import LearnerBatch
 from trialea.training.league import FORGETTING, League
 from trialea.training.vec_env import GamesVecEnv
 
@@ -39,7 +39,7 @@ def league_with(game: Game, snapshots: int, priority: Any = "uniform", slots: in
     return league, games, networks
 
 
-def others(games: LearnerGames) -> np.ndarray:
+def others(games: LearnerBatch) -> np.ndarray:
     """Which of the opponents holds each seat that is not the learner's."""
     seats = np.arange(games.game.num_players)
     return games.agent_of[seats != games.seats[:, None]]
@@ -210,9 +210,9 @@ def test_one_batch_holds_games_of_several_numbers_of_players(name: str) -> None:
     counts = some_player_counts(name)
     games = [game_of(name, players, **SHORT[name]) for players in counts]
     sizes = range(3, 3 + len(counts))
-    env = GamesVecEnv([LearnerGames(g, size, "random", "rotate", "win") for g, size in zip(games, sizes, strict=True)])
+    env = GamesVecEnv([LearnerBatch(g, size, "random", "rotate", "win") for g, size in zip(games, sizes, strict=True)])
     alone = [
-        GamesVecEnv(LearnerGames(g, size, "random", "rotate", "win")) for g, size in zip(games, sizes, strict=True)
+        GamesVecEnv(LearnerBatch(g, size, "random", "rotate", "win")) for g, size in zip(games, sizes, strict=True)
     ]
     env.seed(5)
     for number, single in enumerate(alone):
@@ -239,5 +239,5 @@ def test_one_batch_holds_games_of_several_numbers_of_players(name: str) -> None:
 
 def test_the_most_players_decide_the_padding() -> None:
     games = [game_of("no_dice", players) for players in player_counts("no_dice")[:3]]
-    env = GamesVecEnv([LearnerGames(game, 2, "random", 0, "win") for game in games])
+    env = GamesVecEnv([LearnerBatch(game, 2, "random", 0, "win") for game in games])
     assert env.observation_space.shape == (games[-1].observation_size + 4,)

@@ -19,7 +19,7 @@ from tests.helpers import game_of
 from tests.training.test_training import ROLLOUT, tiny
 from trialea import TrialeaError
 from trialea.agents.model import ModelAgent, PolicyError
-from trialea.envs.learner import LearnerGames
+from trialea.envs.learner import LearnerBatch
 from trialea.training.policy import LegalDistribution, masked_ppo
 from trialea.training.run import train
 from trialea.training.vec_env import GamesVecEnv
@@ -117,7 +117,7 @@ def models(**settings: Any) -> tuple[MaskablePPO, MaskablePPO]:
     """Ours and sb3-contrib's, as new, with the same seed and settings."""
     made = []
     for make in (masked_ppo, lambda env, **given: MaskablePPO("MlpPolicy", env, **given)):
-        games = LearnerGames(game_of("no_dice", target=10), 32, "random", "rotate", "score")
+        games = LearnerBatch(game_of("no_dice", target=10), 32, "random", "rotate", "score")
         given = {"n_steps": 8, "batch_size": 96, "n_epochs": 3, "ent_coef": 0.01, "seed": 5, "device": "cpu"}
         made.append(make(GamesVecEnv(games, horizon="turn"), **{**given, **settings}))
         made[-1].set_logger(configure(None, []))

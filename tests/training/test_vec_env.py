@@ -18,11 +18,10 @@ from stable_baselines3.common.vec_env import VecMonitor, VecNormalize
 
 from tests.helpers import SHORT, SOME_TABLES, game_of, opponents_of
 from trialea import GAMES, IllegalActionError
-from trialea.agents import named_agent
 from trialea.agents.model import network_from
-from trialea.envs.agent import Agent, ValuesActions
+from trialea.envs.agent import ActionValues, Agent, make_agent
 from trialea.envs.game import Game, States
-from trialea.envs.learner import LearnerGames
+from trialea.envs.learner import LearnerBatch
 from trialea.envs.no_dice.game import outcome_of
 from trialea.envs.no_dice.rules import NUM_REROLLS
 from trialea.training.vec_env import GamesVecEnv
@@ -40,7 +39,7 @@ def vec(
     horizon: Any = "game",
 ) -> GamesVecEnv:
     """Short games, so that many end."""
-    return GamesVecEnv(LearnerGames(game_of(name, players, **SHORT[name]), count, opponents, seat, reward), horizon)
+    return GamesVecEnv(LearnerBatch(game_of(name, players, **SHORT[name]), count, opponents, seat, reward), horizon)
 
 
 def choose(masks: NDArray[np.int8], rng: np.random.Generator) -> NDArray[np.int64]:
@@ -287,10 +286,10 @@ def test_a_scripted_game_pays_the_learner_exactly_what_its_own_seat_won(
     learner_wins: bool, players: int, seat: Any
 ) -> None:
     game = game_of("no_dice", players)
-    careful, careless = named_agent("greedy", game), Spendthrift(game)
+    careful, careless = make_agent("greedy", game), Spendthrift(game)
     learner, other = (careful, careless) if learner_wins else (careless, careful)
     count = 40
-    games = LearnerGames(game, count, other, seat, "win")
+    games = LearnerBatch(game, count, other, seat, "win")
     games.seed(range(count))
     games.start()
     paid = np.zeros(count)
@@ -320,8 +319,8 @@ def test_a_scripted_game_pays_the_learner_exactly_what_its_own_seat_won(
 def test_what_the_others_score_is_never_put_on_the_learners_account(players: int) -> None:
     """The learner stops at its best throw; everybody else piles up points between its decisions."""
     game = game_of("no_dice", players, target=200)
-    careful = named_agent("greedy", game)
-    env = GamesVecEnv(LearnerGames(game, 20, Spendthrift(game), "random", "score"))
+    careful = make_agent("greedy", game)
+    env = GamesVecEnv(LearnerBatch(game, 20, Spendthrift(game), "random", "score"))
     env.seed(0)
     env.reset()
     every, others_scored = np.arange(20), 0
@@ -338,9 +337,9 @@ def test_what_the_others_score_is_never_put_on_the_learners_account(players: int
 @pytest.mark.parametrize(("name", "judge"), [("no_dice", "solver"), ("poker_figures", "reference")])
 def test_regret_is_what_each_decision_costs_by_the_judges_values(name: str, judge: str) -> None:
     game = game_of(name, **SHORT[name])
-    agent = named_agent(judge, game)
-    assert isinstance(agent, ValuesActions)
-    env = GamesVecEnv(LearnerGames(game, 20, "random", "rotate", "score"), judges=[agent])
+    agent = make_agent(judge, game)
+    assert isinstance(agent, ActionValues)
+    env = GamesVecEnv(LearnerBatch(game, 20, "random", "rotate", "score"), judges=[agent])
     env.aim("regret", "decision")
     env.seed(0)
     env.reset()
@@ -362,7 +361,7 @@ def test_regret_is_what_each_decision_costs_by_the_judges_values(name: str, judg
 
 
 def test_unseeded_games_differ_and_loading_a_network_draws_nothing() -> None:
-    env = GamesVecEnv(LearnerGames(Game("no_dice", 2), 8, "greedy", "rotate", "win"))
+    env = GamesVecEnv(LearnerBatch(Game("no_dice", 2), 8, "greedy", "rotate", "win"))
     observations = env.reset()
     assert not (observations == observations[0]).all()
     torch.manual_seed(0)

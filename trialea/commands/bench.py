@@ -9,7 +9,7 @@ from rich.table import Table
 
 from trialea.commands.console import err, out, print_json
 from trialea.commands.options import AsJson
-from trialea.envs.registry import entry_of
+from trialea.envs.registry import get_spec
 
 
 def bench(
@@ -20,7 +20,7 @@ def bench(
     """Measure speed against peers, each as a ratio in one run."""
     from trialea.benchmarks import run
 
-    entry_of(game)
+    get_spec(game)
     figures = run(game, names or (), report=None if as_json else lambda name: err.print(f"measuring: {name}"))
     if as_json:
         print_json(figures)

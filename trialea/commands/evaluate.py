@@ -32,8 +32,7 @@ def evaluate(
 ) -> None:
     """Let agents play each other. Options of the game may follow, such as --target 20."""
     from trialea.envs.game import Game
-    from trialea.evaluation import UnfinishedMatchError, write_report
-    from trialea.evaluation import evaluate as run
+    from trialea.evaluation import UnfinishedMatchError, evaluate as run, write_report
     from trialea.evaluation.reports.report import check_can_report
 
     if report:

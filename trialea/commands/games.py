@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 from rich.table import Table
@@ -15,10 +14,11 @@ from trialea.envs.registry import GAMES
 def games(as_json: AsJson = False) -> None:
     """List the games, their options with defaults, and the agents that they offer by name."""
     from trialea.agents import zoo
+    from trialea.envs.package import package_of
 
     rows: list[dict[str, Any]] = []
     for entry in GAMES.values():
-        rules = import_module(f"trialea.envs.{entry.name}.rules")
+        rules = package_of(entry.name).rules
         options = options_of(entry.name)
         rows.append(
             {

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 import yaml
 
 from trialea.envs.errors import OptionError
-from trialea.envs.registry import entry_of
+from trialea.envs.package import package_of
 
 # A game's own options, such as --target, differ from game to game: they are read from the words left over.
 OPEN = {"allow_extra_args": True, "ignore_unknown_options": True}
@@ -24,7 +23,7 @@ Seed = Annotated[int, typer.Option(help="What all the dice and random choices fo
 
 def options_of(game: str) -> dict[str, Any]:
     """The options of the game of that name, with their defaults."""
-    kind = import_module(f"trialea.envs.{entry_of(game).name}.rules").Options
+    kind = package_of(game).rules.Options
     return {field.name: field.default for field in fields(kind)}
 
 

@@ -10,7 +10,7 @@ import typer
 from trialea.commands.console import err
 from trialea.commands.options import GameName, Players, make_game
 from trialea.envs.errors import OptionError
-from trialea.envs.registry import entry_of
+from trialea.envs.registry import get_spec
 
 
 def play(
@@ -31,7 +31,7 @@ def play(
     described, _ = make_game(game, players, context.args)
     if not 0 <= seat < described.num_players:
         raise OptionError(f"--seat must be from 0 to {described.num_players - 1}, not {seat}")
-    against = against or ("greedy" if "greedy" in entry_of(game).agents else "random")
+    against = against or ("greedy" if "greedy" in get_spec(game).agents else "random")
     agents: list[Any] = [make_agent(against, described, other) for other in range(described.num_players)]
     agents[seat] = HumanAgent(described, hints=hints)
     try:

@@ -10,7 +10,7 @@ from rich.table import Table
 from trialea.commands.console import out, print_json, progress_bar, tell
 from trialea.commands.options import AsJson, GameName, Players, make_game
 from trialea.envs.errors import OptionError
-from trialea.envs.registry import entry_of
+from trialea.envs.registry import get_spec
 
 
 def solve(
@@ -21,11 +21,10 @@ def solve(
     as_json: AsJson = False,
 ) -> None:
     """Solve a game exactly and print its values. Options of the game and of its solver follow, such as --target 20."""
-    from trialea.agents import solve as solve_game
-    from trialea.agents import solver_settings
+    from trialea.agents import solve as solve_game, solver_settings
     from trialea.agents.cache import cache_folder, why_not_kept
 
-    described, settings = make_game(game, players, context.args, solver_settings(entry_of(game).name))
+    described, settings = make_game(game, players, context.args, solver_settings(get_spec(game).name))
     lost = why_not_kept()
     if lost:
         tell(lost)

@@ -22,8 +22,7 @@ def train(
 ) -> None:
     """Train a policy. Ctrl-C stops after saving everything; --resume goes on."""
     try:
-        from trialea.training import config as configuration
-        from trialea.training import run as training
+        from trialea.training import config as configuration, run as training
     except ImportError as error:
         raise missing_extra("stable-baselines3", "train", "training") from error
     if resume:

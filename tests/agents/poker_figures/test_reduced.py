@@ -16,10 +16,11 @@ import pytest
 from tests.helpers import game_of, positions
 from tests.oracle import poker_figures as oracle
 from trialea import OptionError, make_game
-from trialea.agents import named_agent, solve
+from trialea.agents import solve
 from trialea.agents.poker_figures import reduced
 from trialea.agents.poker_figures.positions import count_positions, make_space
 from trialea.agents.poker_figures.reduced import ReducedSolution
+from trialea.envs.agent import make_agent
 from trialea.envs.game import Game, States
 from trialea.envs.poker_figures.rules import Options
 from trialea.evaluation import evaluate
@@ -208,7 +209,7 @@ def test_solvers_in_both_seats_win_as_often_as_the_value_says() -> None:
 
 def test_the_solver_plays_the_solution_and_evaluation_shows_its_regret() -> None:
     game = game_of("poker_figures", 2, rows="AD", columns=2, max_turns=3)
-    agent: Any = named_agent("solver", game)
+    agent: Any = make_agent("solver", game)
     assert agent.deterministic
     assert isinstance(agent.solution, ReducedSolution)
     states = positions(game, 50)
@@ -228,10 +229,10 @@ def test_elsewhere_the_solver_is_the_reference_agent() -> None:
         (2, {"rows": "AD", "sum_throws": True}),
     ):
         game = game_of("poker_figures", players, **options)
-        solver: Any = named_agent("solver", game)
+        solver: Any = make_agent("solver", game)
         assert solver.solution is None
         states = positions(game, 40)
-        assert (solver.act(states) == named_agent("reference", game).act(states)).all()
+        assert (solver.act(states) == make_agent("reference", game).act(states)).all()
 
 
 def test_the_summary_is_of_the_position_asked_for() -> None:

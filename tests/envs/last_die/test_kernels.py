@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from tests.helpers import JIT_OFF, game_of, pick, positions, random_play, rotated
 from tests.last_die import after, fall, fresh, philox_faces, table_of
