@@ -174,7 +174,7 @@ def test_a_solver_takes_its_settings_and_no_other(name: str) -> None:
 def test_the_solver_of_one_game_refuses_the_others(name: str) -> None:
     own = import_module(GAMES[name].solver)
     for other in set(GAMES) - {name}:
-        with pytest.raises(OptionError, match=f"solves {name}, not {other}"):
+        with pytest.raises(OptionError, match=f"supports {name} only, got {other}"):
             own.solve(game_of(other))
 
 

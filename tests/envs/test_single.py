@@ -87,7 +87,7 @@ def test_opponents_may_be_agents_lists_and_mixtures(name: str) -> None:
 def test_an_opponent_that_does_not_exist_is_refused_with_those_that_do(name: str, players: int) -> None:
     exist = GAMES[name].agents_for(players)
     for wrong in {"nobody", *GAMES[name].agents} - {*exist}:
-        with pytest.raises(UnknownNameError, match=f"{wrong}.* {players} players are: {', '.join(exist)}, or the path"):
+        with pytest.raises(UnknownNameError, match=f"'{wrong}' for.* {players} players: {', '.join(exist)};"):
             make(name, num_players=players, opponents=wrong)
 
 
