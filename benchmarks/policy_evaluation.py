@@ -57,7 +57,7 @@ class Learner:
     def __init__(self, chain: Chain, method: Literal["td", "monte_carlo"]) -> None:
         self.method = method
         self.values = np.zeros(chain.hands.shape)
-        self.visits = np.zeros(chain.num_positions)
+        self.visits = np.zeros(len(chain.hands))
 
     def learn(self, throws: Sequence[Throw]) -> None:
         """Learn from games, from their last throw back to their first, so that what is new goes far at once."""

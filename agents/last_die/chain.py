@@ -1,9 +1,8 @@
-"""A round of Last Die without `steer` as a Markov chain, and the expectations that follow from it.
+"""A round of Last Die as a Markov chain, and the expected values that follow from it.
 
-A *position* is what lies before somebody who is about to throw: the dice in each hand, counted from the thrower to the
-left, and whether the thrower is still opening. Who the players are does not matter, only where they sit, so a throw
-leads to a position and a *turn*: how many seats to the left the next thrower sits. The number of dice in play never
-rises, so positions are solved level by level, each level a set of linear equations in itself.
+A *position* is the table just before a throw: the dice in each hand, counted from the thrower to the left, and whether
+the thrower is still opening. Only the seats matter, not who sits there. So a throw leads to a position and a *turn*:
+how many seats to the left the next thrower sits. The house variant `steer` asks for decisions and is not a chain.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
+from itertools import product
 from math import factorial
 from typing import NamedTuple
 
@@ -31,37 +31,35 @@ Ints = NDArray[np.int64]
 
 
 class Chain(NamedTuple):
-    """The positions and throws of a round; S positions, by rising number of dice, those of the opening after others.
+    """The S positions of a round and the E transitions between them.
 
     Attributes:
-        players: n.
         even_ends_round: the reading of the last die's even face.
-        hands: (S, n) int64, dice in each hand from the thrower to the left; the first is never 0.
+        hands: (S, n) int64, dice in each hand from the thrower to the left; the thrower always has some.
         opening: (S,) bool.
-        levels: where in the positions each level ends: 12 of them, for 1 to 6 dice, opening or not.
-        number_of: (2, 7^n) int64, the position of each code (see `codes_of`), with opening or without; -1 for none.
-        source, target: (E,) int64, from which position to which a throw leads; `ROUND_OVER` where it ends the round.
-            The sources rise.
+        number_of: (2, 7^n) int64, the position with a code (see `codes_of`), not opening or opening; -1 if none has it.
+        source, target: (E,) int64, the positions before and after a throw; `ROUND_OVER` if the throw ends the round.
         turn: (E,) int64, how many seats to the left of the thrower the next thrower sits.
-        weight: (E,) int64, in how many of the 6^k equally likely throws of k dice.
-        chance: (E,) float64, the same as a probability.
+        chance: (E,) float64, the probability of the transition.
     """
 
-    players: int
     even_ends_round: bool
     hands: Ints
     opening: NDArray[np.bool_]
-    levels: tuple[int, ...]
     number_of: Ints
     source: Ints
     target: Ints
     turn: Ints
-    weight: Ints
     chance: Floats
 
     def number(self, hands: tuple[int, ...], opening: bool) -> int:
-        """The number of one position."""
+        """Return the number of one position."""
         return int(self.number_of[int(opening), codes_of(np.array([hands]))[0]])
+
+    @property
+    def players(self) -> int:
+        """The number of players n."""
+        return self.hands.shape[1]
 
     @property
     def start(self) -> int:
@@ -69,207 +67,143 @@ class Chain(NamedTuple):
         return self.number((NUM_DICE, *[0] * (self.players - 1)), True)
 
     @property
-    def num_positions(self) -> int:
-        """S."""
-        return len(self.hands)
-
-    def bounds(self, level: int) -> tuple[int, int]:
-        """The first position of a level, and the first after it."""
-        return (self.levels[level - 1] if level else 0), self.levels[level]
-
-    def edges(self, level: int) -> slice:
-        """The throws from a level's positions."""
-        low, high = np.searchsorted(self.source, self.bounds(level)).tolist()
-        return slice(low, high)
-
-    @property
     def alone(self) -> NDArray[np.bool_]:
-        """Where the last die is thrown, alone in play, (S,)."""
+        """The positions (S,) in which only the last die is in play."""
         alone: NDArray[np.bool_] = self.hands.sum(axis=1) == 1
         return alone
 
 
 def codes_of(hands: Ints) -> Ints:
-    """The codes (B,) of hands (B, n): their numbers of dice as digits in base seven."""
+    """Return the codes (B,) of hands (B, n): their numbers of dice as digits in base seven."""
     codes: Ints = hands @ BASE ** np.arange(hands.shape[1])
     return codes
 
 
 def look_up(chain: Chain, states: States) -> tuple[Ints, Ints]:
-    """The position before which the mover of each state (B,) stands, -1 for none, and where the players sit.
+    """Find the positions of states.
 
     Returns:
-        The positions' numbers (B,); and how many seats to the left of the mover each player sits, (B, P).
+        The position (B,) in which each mover is about to throw, -1 if there is none; and how many seats to the left of
+        the mover each player sits, (B, n).
+
+    Raises:
+        OptionError: the states have another number of players.
     """
     n = chain.players
     if (states.num_players != n).any():
-        raise OptionError(f"the solution is of {n} players")
+        raise OptionError(f"states must be of {n} players, as the solution is")
     place = states.place[:, :n].astype(np.int64)
     distance = (place - place[np.arange(len(states)), states.mover][:, None]) % n
-    return chain.number_of[states.opening.astype(np.int64), codes_of(hands_of(states, distance))], distance
-
-
-def hands_of(states: States, distance: Ints) -> Ints:
-    """The dice in each hand (B, n) from the mover to the left, the players sitting at the given distances (B, P)."""
     hands = np.empty(distance.shape, np.int64)
-    np.put_along_axis(hands, distance, states.held[:, : distance.shape[1]].astype(np.int64), axis=1)
-    return hands
-
-
-def throws_of(dice: int) -> Iterator[tuple[int, int, int, int]]:
-    """What a throw of so many dice may do: (go left, go right, stay, weight), a weight in 6^dice for each.
-
-    The others leave the game, as a 1 does; a 3 goes left, a 5 right, and 2, 4 and 6 stay.
-    """
-    for left in range(dice + 1):
-        for right in range(dice + 1 - left):
-            for stay in range(dice + 1 - left - right):
-                out = dice - left - right - stay
-                ways = factorial(dice) // (factorial(left) * factorial(right) * factorial(stay) * factorial(out))
-                yield left, right, stay, ways * 3**stay
-
-
-def splits(dice: int, hands: int) -> Iterator[tuple[int, ...]]:
-    """Every way to deal so many dice to so many hands."""
-    if hands == 1:
-        yield (dice,)
-        return
-    for first in range(dice + 1):
-        for others in splits(dice - first, hands - 1):
-            yield first, *others
-
-
-def after_throw(hands: list[int], opening: bool) -> tuple[tuple[int, ...], bool, int]:
-    """Who throws next when the dice lie so after a throw: the hands seen from there, opening or not, and the turn.
-
-    The opener throws until the hand is empty; then play goes to the next player to the left who has dice, which is
-    the thrower again where nobody else has.
-    """
-    if opening and hands[0]:
-        return tuple(hands), True, 0
-    n = len(hands)
-    turn = next(distance % n for distance in range(1, n + 1) if hands[distance % n])
-    return (*hands[turn:], *hands[:turn]), False, turn
+    np.put_along_axis(hands, distance, states.held[:, :n].astype(np.int64), axis=1)
+    return chain.number_of[states.opening.astype(np.int64), codes_of(hands)], distance
 
 
 @cache
 def make_chain(players: int, even_ends_round: bool) -> Chain:
-    """The chain of a round at a table of so many players, under one reading of the last die's even face."""
-    places: dict[tuple[tuple[int, ...], bool], int] = {}
-    levels = []
-    for dice in range(1, NUM_DICE + 1):
-        for opening in (False, True):
-            for dealt in splits(dice, players):
-                if dealt[0]:
-                    places[dealt, opening] = len(places)
-            levels.append(len(places))
-    edges: dict[tuple[int, int, int], int] = defaultdict(int)
-    for (dealt, opening), place in places.items():
-        for left, right, stay, ways in throws_of(dealt[0]):
-            after = [stay, dealt[1] + left, *dealt[2:-1], dealt[-1] + right]
-            scores = sum(dealt) == 1 and stay == 1
+    """Build the chain of a round for a number of players and one reading of the last die's even face."""
+    dealt = [hands for hands in product(range(BASE), repeat=players) if hands[0] and sum(hands) <= NUM_DICE]
+    positions = {position: number for number, position in enumerate(product(dealt, (False, True)))}
+    edges: dict[tuple[int, int, int], float] = defaultdict(float)
+    for (hands, opening), number in positions.items():
+        for left, right, stay, chance in _throws(hands[0]):
+            after = (stay, hands[1] + left, *hands[2:-1], hands[-1] + right)
+            scores = sum(hands) == 1 and stay == 1
             if not any(after) or (scores and even_ends_round):
-                edges[place, ROUND_OVER, 0] += ways
+                edges[number, ROUND_OVER, 0] += chance
             else:
-                onward, still_opening, turned_by = after_throw(after, opening)
-                edges[place, places[onward, still_opening], turned_by] += ways
-    hands = np.array([dealt for dealt, _ in places], np.int64)
-    openings = np.array([opening for _, opening in places])
+                turn = _next_thrower(after, opening)
+                onward = after[turn:] + after[:turn]
+                edges[number, positions[onward, opening and after[0] > 0], turn] += chance
+    all_hands = np.array([hands for hands, _ in positions], np.int64)
+    all_opening = np.array([opening for _, opening in positions])
     number_of = np.full((2, BASE**players), -1, np.int64)
-    number_of[openings.astype(np.int64), codes_of(hands)] = np.arange(len(places))
-    source, target, turn = np.array(list(edges), np.int64).T
-    weight = np.array(list(edges.values()), np.int64)
+    number_of[all_opening.astype(np.int64), codes_of(all_hands)] = np.arange(len(positions))
+    source, target, turns = np.array(list(edges), np.int64).T
     return Chain(
-        players=players,
         even_ends_round=even_ends_round,
-        hands=hands,
-        opening=openings,
-        levels=tuple(levels),
+        hands=all_hands,
+        opening=all_opening,
         number_of=number_of,
         source=source,
         target=target,
-        turn=turn,
-        weight=weight,
-        chance=weight / NUM_FACES ** hands[source, 0],
+        turn=turns,
+        chance=np.array(list(edges.values())),
     )
 
 
-def points_thrown(chain: Chain) -> Floats:
-    """What a throw from each position pays on average, (S, n), to each seat from the thrower to the left.
+def _throws(dice: int) -> Iterator[tuple[int, int, int, float]]:
+    """Yield the outcomes of throwing so many dice: how many go left, go right and stay, and the probability.
 
-    Only the last die pays, and only whoever throws it: half of its faces are even.
+    A 3 goes left, a 5 right; 2, 4 and 6 stay; a 1 leaves the game.
+    """
+    for left, right, stay in product(range(dice + 1), repeat=3):
+        out = dice - left - right - stay
+        if out >= 0:
+            ways = factorial(dice) // (factorial(left) * factorial(right) * factorial(stay) * factorial(out))
+            yield left, right, stay, ways * 3**stay / NUM_FACES**dice
+
+
+def _next_thrower(hands: tuple[int, ...], opening: bool) -> int:
+    """Return how many seats to the left of the thrower the next throw is made, from the hands after a throw.
+
+    The opener throws until the hand is empty. Then the next player to the left who has dice throws. That is the thrower
+    again if nobody else has any.
+    """
+    if opening and hands[0]:
+        return 0
+    n = len(hands)
+    return next(distance % n for distance in range(1, n + 1) if hands[distance % n])
+
+
+def points_thrown(chain: Chain) -> Floats:
+    """Return the mean points of a throw from each position for each seat, (S, n), from the thrower to the left.
+
+    Only the last die scores, for its thrower: half of its faces are even.
     """
     points = np.zeros(chain.hands.shape)
     points[chain.alone, 0] = EVEN_MEAN / 2
     return points
 
 
-def expectations(chain: Chain, gains: Floats, chance: Floats | None = None) -> Floats:
-    """What each seat may expect from each position to the round's end, (S, n), seats from the thrower to the left.
+def throws_made(chain: Chain) -> Floats:
+    """Return the throws that a throw from each position counts as for each seat, (S, n): one, for its thrower."""
+    throws = np.zeros(chain.hands.shape)
+    throws[:, 0] = 1.0
+    return throws
+
+
+def expectations(chain: Chain, gains: Floats) -> Floats:
+    """Return what each seat expects to gain until the round's end, (S, n), from the thrower to the left.
+
+    To turn the table is to rotate the seats. The Fourier transform over the seats makes a rotation a factor, so each
+    frequency has S linear equations of its own.
 
     Args:
         chain: the round.
-        gains: (S, n), what a throw from each position brings each of those seats on average.
-        chance: (E,) to use instead of the chain's own, such as one that stops earlier.
+        gains: (S, n), the mean gain of each seat by one throw from each position.
     """
-    used = chain if chance is None else chain._replace(chance=chance)
-    values = np.zeros(gains.shape)
-    for level in range(len(chain.levels)):
-        low, high = chain.bounds(level)
-        values[low:high] = solve_level(used, level, known_gains(used, level, gains, values))
-    return values
-
-
-def known_gains(chain: Chain, level: int, gains: Floats, values: Floats) -> Floats:
-    """What the positions of a level (N, n) bring apart from what they bring by leading to one another.
-
-    Args:
-        chain, gains: as for `expectations`.
-        level: its number.
-        values: (S, n), right for the levels below.
-    """
-    low, high = chain.bounds(level)
-    edges = chain.edges(level)
-    leaves = (chain.target[edges] < low) & (chain.target[edges] != ROUND_OVER)
-    known = gains[low:high].copy()
-    source, target, turn = (column[edges][leaves] for column in (chain.source, chain.target, chain.turn))
-    np.add.at(known, source - low, chain.chance[edges][leaves, None] * turned(values[target], turn))
-    return known
-
-
-def solve_level(chain: Chain, level: int, known: Floats) -> Floats:
-    """The values (…, N, n) of a level's positions, which lead to one another and besides bring what is `known`.
-
-    Turning the table is a rotation of the last axis, which the Fourier transform makes a factor: so there is one set of
-    N equations for each frequency.
-    """
-    low, high = chain.bounds(level)
-    edges = chain.edges(level)
-    stays = chain.target[edges] >= low
-    source, target, turn = (column[edges][stays] for column in (chain.source, chain.target, chain.turn))
-    chance = chain.chance[edges][stays]
-    given = np.fft.rfft(known, axis=-1)
-    found = np.empty_like(given)
-    for frequency in range(given.shape[-1]):
-        rotation = np.exp(-2j * np.pi * frequency * np.arange(chain.players) / chain.players)
-        matrix = np.eye(high - low, dtype=complex)
-        np.subtract.at(matrix, (source - low, target - low), chance * rotation[turn])
-        right = given[..., frequency].reshape(-1, high - low).T
-        found[..., frequency] = np.linalg.solve(matrix, right).T.reshape(given.shape[:-1])
-    values: Floats = np.fft.irfft(found, chain.players, axis=-1)
+    inside = chain.target != ROUND_OVER
+    source, target, turn, chance = (column[inside] for column in (chain.source, chain.target, chain.turn, chain.chance))
+    spectrum = np.fft.rfft(gains, axis=1)
+    for frequency in range(spectrum.shape[1]):
+        matrix = np.eye(len(gains), dtype=complex)
+        np.subtract.at(matrix, (source, target), chance * np.exp(-2j * np.pi * frequency * turn / chain.players))
+        spectrum[:, frequency] = np.linalg.solve(matrix, spectrum[:, frequency])
+    values: Floats = np.fft.irfft(spectrum, chain.players, axis=1)
     return values
 
 
 def turned(values: Floats, turn: Ints) -> Floats:
-    """Values (E, n) of seats from the next thrower to the left, for the seats from the thrower, `turn` (E,) before."""
+    """Return values (E, n) by seat from the thrower, given those from the next thrower, `turn` (E,) to the left."""
     n = values.shape[1]
     return np.take_along_axis(values, (np.arange(n) - turn[:, None]) % n, axis=1)
 
 
 def residual(chain: Chain, gains: Floats, values: Floats) -> float:
-    """How far `values` (S, n) are at most from satisfying their equations, for the `gains` of `expectations`."""
+    """Return the largest error of `values` (S, n) in the equations that `expectations` solves for these `gains`."""
     inside = chain.target != ROUND_OVER
-    follows = gains.copy()
+    right_side = gains.copy()
     after = chain.chance[inside, None] * turned(values[chain.target[inside]], chain.turn[inside])
-    np.add.at(follows, chain.source[inside], after)
-    return float(np.abs(follows - values).max())
+    np.add.at(right_side, chain.source[inside], after)
+    return float(np.abs(right_side - values).max())

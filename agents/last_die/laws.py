@@ -1,7 +1,6 @@
-"""The laws of a round of Last Die: how long it lasts, and how many points it brings.
+"""The probability distributions of a round of Last Die: its number of throws, and the points that it brings.
 
-All are found by following the chain forward, throw by throw, until what is left is less likely than `CUT`: the last die
-is out with one throw in six, so that takes some 180 throws more than the first five dice do.
+They follow the chain forward, throw by throw, until the probability of what is left is below `CUT`.
 """
 
 from __future__ import annotations
@@ -18,50 +17,48 @@ UNIT = 2  # points: the last die scores 2, 4 or 6
 
 
 def throws_law(chain: Chain) -> Floats:
-    """The probability of each number of throws in a round, (T,) from 0 up; they sum to 1 but for `CUT`."""
-    over = np.bincount(chain.source, np.where(chain.target == ROUND_OVER, chain.chance, 0.0), chain.num_positions)
+    """Return the probability of each number of throws in a round, (T,) from 0; the sum is 1 up to `CUT`."""
+    over = np.bincount(chain.source, np.where(chain.target == ROUND_OVER, chain.chance, 0.0), len(chain.hands))
     return np.array([0.0, *(float(reached @ over) for reached in _forward(chain))])
 
 
 def expected_visits(chain: Chain) -> Floats:
-    """How often each position is thrown from in a round on average, (S,), but for what `CUT` leaves out."""
+    """Return the mean number of throws from each position in a round, (S,), up to `CUT`."""
     visits: Floats = np.sum(list(_forward(chain)), axis=0)
     return visits
 
 
 def _forward(chain: Chain) -> Iterator[Floats]:
-    """The probability that a round comes to its 1st, 2nd … throw in each position, (S,)."""
+    """Yield the probability (S,) that the 1st, 2nd, … throw of a round is made from each position."""
     inside = chain.target != ROUND_OVER
     source, target, chance = chain.source[inside], chain.target[inside], chain.chance[inside]
-    reached: Floats = np.zeros(chain.num_positions)
+    reached: Floats = np.zeros(len(chain.hands))
     reached[chain.start] = 1.0
     while reached.sum() > CUT:
         yield reached
-        reached = np.asarray(np.bincount(target, reached[source] * chance, chain.num_positions), np.float64)
+        reached = np.asarray(np.bincount(target, reached[source] * chance, len(reached)), np.float64)
 
 
 def first_holders(chain: Chain) -> Floats:
-    """The probability that each seat is the first with the last die alone in play, (S, n), from each position.
+    """Return the probability (n,) that each seat, from the opener to the left, is the first to hold the last die.
 
-    Seats are counted from the thrower to the left. The probabilities of a position sum to less than 1, since the last
-    dice may leave at once.
+    The sum is less than 1, since the last dice can leave all at once.
     """
     gains = np.zeros(chain.hands.shape)
     gains[chain.alone, 0] = 1.0
-    return expectations(chain, gains, np.where(chain.alone[chain.source], 0.0, chain.chance))
+    stopped = chain._replace(chance=np.where(chain.alone[chain.source], 0.0, chain.chance))
+    return expectations(stopped, gains)[chain.start]
 
 
 def points_laws(chain: Chain) -> tuple[Floats, Floats]:
-    """The laws of the points of each seat in a round, (n, U), and of all together, (U,); they sum to 1 but for `CUT`.
+    """Return the distributions of the points in a round: each seat's, (n, U), and that of all together, (U,).
 
-    Entry u is the probability of `UNIT` u points; seats are counted from the opener to the left.
+    Entry u is the probability of `UNIT` u points. Seats count from the opener to the left. Sums are 1 up to `CUT`.
     """
     n = chain.players
-    holders = first_holders(chain)[chain.start]
-    last = chain.edges(0)
-    left, right = (float(chain.chance[last][chain.turn[last] == turn].sum()) for turn in (1, n - 1))
-    throws = ceil(log(CUT) / log(1 - 1 / NUM_FACES))  # of the last die: each is its end with one chance in six
-    # For each seat whose points are counted, and for all together: who holds the die, and the points so far.
+    holders = first_holders(chain)
+    throws = ceil(log(CUT) / log(1 - 1 / NUM_FACES))  # of the last die: a 1 ends the round
+    # Row by row: each seat's points are counted, and in the last row everybody's. Then: the holder, the points so far.
     counted = np.vstack([np.eye(n, dtype=bool), np.ones((1, n), bool)])[..., None]
     walk = np.zeros((n + 1, n, 3 * throws + 1))
     walk[:, :, 0] = holders
@@ -69,7 +66,7 @@ def points_laws(chain: Chain) -> tuple[Floats, Floats]:
     ended[:, 0] = 1.0 - holders.sum()
     for _ in range(throws):
         even = np.where(counted, sum(_more(walk, by) for by in (1, 2, 3)), 3 * walk) / NUM_FACES
-        passed = left * np.roll(walk, 1, axis=1) + right * np.roll(walk, -1, axis=1)
+        passed = (np.roll(walk, 1, axis=1) + np.roll(walk, -1, axis=1)) / NUM_FACES
         ended += walk.sum(axis=1) / NUM_FACES
         if chain.even_ends_round:
             ended += even.sum(axis=1)
@@ -81,7 +78,7 @@ def points_laws(chain: Chain) -> tuple[Floats, Floats]:
 
 
 def _more(walk: Floats, by: int) -> Floats:
-    """The same with so many units more."""
+    """Shift the last axis: the same with so many units more."""
     after = np.zeros_like(walk)
     after[..., by:] = walk[..., :-by]
     return after
