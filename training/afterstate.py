@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -43,10 +43,7 @@ from trialea.training.callbacks import (
     write_measurement,
 )
 from trialea.training.checkpoint import new_checkpoint, open_folder, readable_checkpoint
-from trialea.training.config import AfterstateConfig
-
-if TYPE_CHECKING:
-    from trialea.training.rllib.config import RllibConfig
+from trialea.training.config import AfterstateConfig, RllibConfig
 
 TINY = 1e-9  # the share of all others is taken for no smaller, to divide by it
 OPTIMIZER = "optimizer.pth"

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import torch
-import yaml
 from sb3_contrib import MaskablePPO
 
 from trialea.agents.model import (
@@ -28,6 +27,7 @@ from trialea.agents.model import (
     write_facts,
     written_whole,
 )
+from trialea.configs.yaml12 import read_yaml
 from trialea.envs.errors import OptionError
 from trialea.envs.versions import versions
 from trialea.evaluation.reports.report import read_metrics
@@ -115,7 +115,7 @@ def check_same(run: Path, checkpoint: Path) -> None:
     if not (checkpoint / CONFIG).is_file():  # of a version that kept none there
         return
     with readable_checkpoint(checkpoint):
-        before, now = ({**yaml.safe_load((place / CONFIG).read_bytes())} for place in (checkpoint, run))
+        before, now = ({**read_yaml((place / CONFIG).read_bytes())} for place in (checkpoint, run))
     changed = [key for key in {**before, **now} if before.get(key) != now.get(key)]
     if changed:
         raise OptionError(

@@ -5,28 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-import yaml
 from sb3_contrib import MaskablePPO
 from stable_baselines3.common.logger import configure
 from stable_baselines3.common.utils import LinearSchedule
 
 from trialea.agents.model import ACTIVATIONS, MODEL, seats_of, snapshot
+from trialea.configs.yaml12 import write_yaml
 from trialea.envs.agent import ActionValues, make_agent
 from trialea.envs.errors import OptionError
 from trialea.training.afterstate import Learner, self_play
 from trialea.training.callbacks import Report, RunCallback, stop_on_interrupt
 from trialea.training.checkpoint import CONFIG, check_same, newest_checkpoint, open_folder, restore, save_model
-from trialea.training.config import AfterstateConfig, RunConfig, TrainConfig, load_config
+from trialea.training.config import AfterstateConfig, RllibConfig, RunConfig, TrainConfig, load_config
 from trialea.training.league import League
 from trialea.training.policy import masked_ppo
 from trialea.training.vec_env import GamesVecEnv
-
-if TYPE_CHECKING:
-    from trialea.training.rllib.config import RllibConfig
 
 Parts = tuple[MaskablePPO, GamesVecEnv, League]
 
@@ -52,7 +48,7 @@ def train(config: RunConfig, folder: str | Path, progress: bool = True, report: 
         for game in config.make_games():
             make_agent(opponent, game)
     run.mkdir(parents=True, exist_ok=True)
-    (run / CONFIG).write_text(yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False), encoding="utf-8")
+    (run / CONFIG).write_text(write_yaml(config.model_dump(mode="json")), encoding="utf-8")
     return go_on(run, None, progress, report)
 
 

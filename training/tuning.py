@@ -18,7 +18,6 @@ from typing import Any, Literal
 
 import numpy as np
 import optuna
-import yaml
 from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler, TPESampler
 from optuna.trial import FrozenTrial, Trial, TrialState
@@ -26,13 +25,15 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from trialea.agents.model import MODEL, written_whole
+from trialea.configs import read
+from trialea.configs.yaml12 import on_one_line, read_yaml, write_yaml
 from trialea.envs.errors import OptionError
 from trialea.evaluation.measures.regret import solution_of
 from trialea.evaluation.reports.report import read_metrics
 from trialea.training.checkpoint import CONFIG
 from trialea.training.config import AfterstateConfig, RunConfig
+from trialea.training.config.tuning import Range, TuneConfig
 from trialea.training.run import resume, train
-from trialea.training.tuning_config import Range, TuneConfig, in_yaml
 
 SETTINGS = "tune.yaml"
 BEST = "best.yaml"
@@ -165,7 +166,7 @@ def _claim(folder: Path, config: TuneConfig) -> None:
         plain["storage"] = _without_password(config.storage)
     file, names = folder / SETTINGS, {path.name for path in folder.iterdir()}
     if SETTINGS in names:
-        before = yaml.safe_load(file.read_text(encoding="utf-8"))
+        before = read(file)
         if before != plain:
             differing = ", ".join(key for key in plain if before.get(key) != plain[key])
             raise OptionError(
@@ -176,7 +177,7 @@ def _claim(folder: Path, config: TuneConfig) -> None:
     if not all(name.startswith(".") for name in names):  # such as what another process is just writing
         raise OptionError(f"{folder} holds something else: choose another folder, or delete it")
     with written_whole(file) as temporary:
-        temporary.write_text(yaml.safe_dump(plain, sort_keys=False), encoding="utf-8")
+        temporary.write_text(write_yaml(plain), encoding="utf-8")
 
 
 def _without_password(url: str) -> str:
@@ -323,7 +324,7 @@ def _attempt(trial: Trial, study: optuna.Study, config: TuneConfig, folder: Path
 def _suggested(trial: Trial, key: str, values: Range | tuple[Any, ...]) -> str:
     if isinstance(values, Range):
         return values.suggest(trial, key)
-    return trial.suggest_categorical(key, [in_yaml(value) for value in values])
+    return trial.suggest_categorical(key, [on_one_line(value) for value in values])
 
 
 def _go_on(training: RunConfig, run: Path, judge: _Judge, progress: bool) -> bool:
@@ -352,13 +353,13 @@ def _found(study: optuna.Study, config: TuneConfig, folder: Path, metric: str, d
     best = None
     if any(trial.state == "complete" for trial in trials):
         best = trials[study.best_trial.number]
-        training = config.training([f"{key}={in_yaml(value)}" for key, value in best.values.items()])
+        training = config.training([f"{key}={on_one_line(value)}" for key, value in best.values.items()])
         with written_whole(folder / BEST) as temporary:
-            temporary.write_text(yaml.safe_dump(training.model_dump(mode="json"), sort_keys=False), encoding="utf-8")
+            temporary.write_text(write_yaml(training.model_dump(mode="json")), encoding="utf-8")
     return Tuned(config.study, metric, direction, trials, best, str(folder / BEST) if best else None)
 
 
 def _tried(trial: FrozenTrial) -> Tried:
-    values = {key: yaml.safe_load(value) if isinstance(value, str) else value for key, value in trial.params.items()}
+    values = {key: read_yaml(value) if isinstance(value, str) else value for key, value in trial.params.items()}
     refused = trial.user_attrs.get(REFUSED, "")
     return Tried(trial.number, _run_of(trial), trial.state.name.lower(), trial.value, values, refused)

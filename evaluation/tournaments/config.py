@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveInt, field_validator
+from pydantic import Field, field_validator
 
 from trialea.configs import load, shipped, source
+from trialea.configs.values import Count, Flag, GameOptions, Real, Settings, Whole
 from trialea.envs.errors import OptionError
 from trialea.envs.game import Game
 from trialea.envs.registry import get_spec
@@ -18,7 +19,7 @@ from trialea.evaluation.matches.schedule import Schedule, balanced_tables, make_
 FOLDER = "tournaments"
 
 
-class TournamentConfig(BaseModel):
+class TournamentConfig(Settings):
     """Everything that decides a tournament.
 
     Attributes:
@@ -41,24 +42,22 @@ class TournamentConfig(BaseModel):
         backend: where they run: `"loky"`, on this machine; `"ray"`, on a Ray cluster.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
     game: str
-    players: PositiveInt | None = None
-    options: dict[str, Any] = {}
+    players: Count | None = None
+    options: GameOptions = {}
     agents: dict[str, str]
-    tables: PositiveInt | Literal["all"] = "all"
-    games: PositiveInt = 1000
-    seed: int = Field(default=0, ge=0, lt=2**64)
-    duplicate: bool = True
-    regret: bool = True
-    luck: bool = True
-    worst: NonNegativeInt = 5
-    confidence: float = Field(default=0.95, gt=0, lt=1)
+    tables: Annotated[Whole, Field(ge=1, le=10**6)] | Literal["all"] = "all"
+    games: Annotated[Whole, Field(ge=1, le=10**9)] = 1000
+    seed: Annotated[Whole, Field(ge=0, lt=2**64)] = 0
+    duplicate: Flag = True
+    regret: Flag = True
+    luck: Flag = True
+    worst: Annotated[Whole, Field(ge=0, le=10**4)] = 5
+    confidence: Annotated[Real, Field(gt=0, lt=1)] = 0.95
     anchor: str = ""
-    resamples: int = Field(default=1000, ge=100)
-    block: PositiveInt = 1000
-    workers: PositiveInt | None = None
+    resamples: Annotated[Whole, Field(ge=100, le=10**6)] = 1000
+    block: Annotated[Whole, Field(ge=1, le=10**6)] = 1000
+    workers: Annotated[Whole, Field(ge=1, le=10**4)] | None = None
     backend: Literal["loky", "ray"] = "loky"
 
     @field_validator("agents", mode="before")
@@ -68,10 +67,10 @@ class TournamentConfig(BaseModel):
         if isinstance(agents, dict):
             return agents
         if not isinstance(agents, (list, tuple)):
-            raise ValueError(f"agents are a list of names and paths, or a mapping to them, not {agents!r}")
+            raise ValueError(f"must be a list of names and paths, or a mapping to them, got {agents!r}")
         for agent in agents:
             if not isinstance(agent, str):
-                raise ValueError(f"a list of agents holds names and paths, not {agent!r}")
+                raise ValueError(f"must be names and paths in a list, got {agent!r}")
         names = [Path(agent).name.removesuffix(".zip") or agent for agent in agents]
         return dict(zip(distinct_names(names), agents, strict=True))
 
@@ -79,15 +78,15 @@ class TournamentConfig(BaseModel):
     @classmethod
     def _enough(cls, agents: dict[str, str]) -> dict[str, str]:
         if len(agents) < 2:
-            raise ValueError(f"a tournament is between at least 2 agents, not {len(agents)}")
+            raise ValueError(f"must be at least 2, got {len(agents)}")
         if "human" in agents.values():
-            raise ValueError("a person cannot take part: play with `trialea play`")
+            raise ValueError("must not name a person: play yourself with `trialea play`")
         return agents
 
     def model_post_init(self, context: Any) -> None:
         """Check what concerns several keys at once."""
         if self.anchor and self.anchor not in self.agents:
-            raise ValueError(f"anchor must be one of the agents, {', '.join(self.agents)}, not {self.anchor!r}")
+            raise ValueError(f"anchor must be one of the agents, {', '.join(self.agents)}, got {self.anchor!r}")
 
     def make_game(self) -> Game:
         """The game to be played."""
@@ -114,7 +113,9 @@ def load_config(path: str | Path, changes: Sequence[str] = ()) -> TournamentConf
     config = load(TournamentConfig, path, changes, FOLDER)
     config.make_game()
     if config.tables != "all" and len(config.agents) <= config.make_game().num_players:
-        raise OptionError(f"{source(path, changes)}: tables: there is one table only, for {len(config.agents)} agents")
+        raise OptionError(
+            f"{source(path, changes)}: tables must be left out: with {len(config.agents)} agents there is one table"
+        )
     return config
 
 

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 
 from trialea.agents.cache import digest_of
+from trialea.configs.yaml12 import write_yaml
 from trialea.envs.agent import AgentLike, make_agent
 from trialea.envs.dice import FOR_AGENT, derive_many
 from trialea.envs.errors import OptionError, TrialeaError, UnknownNameError
@@ -80,9 +80,7 @@ def run_tournament(
     job, plan = _prepare(config, agents or {})
     config = _with_whole_paths(config, agents or {})
     run.mkdir(parents=True, exist_ok=True)
-    (run / CONFIG).write_text(
-        yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True), encoding="utf-8"
-    )
+    (run / CONFIG).write_text(write_yaml(config.model_dump(mode="json")), encoding="utf-8")
     _write_json(run / PLAN, plan)
     return _play(run, config, job, plan, progress)
 

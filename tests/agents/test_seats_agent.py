@@ -105,14 +105,14 @@ except MissingExtraError as error:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ("algorithm=guess", "algorithm must be one of afterstate, rllib, not 'guess'"),
+        ("algorithm=guess", "algorithm must be one of afterstate, rllib, or left out for MaskablePPO, got 'guess'"),
         ("algorithm=[rllib]", "algorithm must be one of afterstate, rllib"),
-        ("policies=mine", "policies: Input should be 'shared' or 'seats'"),
-        ("env_runners=-1", "env_runners: Input should be greater than or equal to 0"),
-        ("ppo.clip=0.1", "ppo.clip: there is no such key"),
-        ("opponents={past: 1}", "opponents: there is no such key"),
-        ("ppo.batch_size=5000", "ppo.batch_size is 5000, more than the 4096 decisions between two updates"),
-        ("measure={opponents: [human]}", "a person cannot be an opponent in training"),
+        ("policies=mine", "policies must be 'shared' or 'seats'"),
+        ("env_runners=-1", "env_runners must be at least 0"),
+        ("ppo.clip=0.1", "ppo.clip is not a known key"),
+        ("opponents={past: 1}", "opponents is not a known key"),
+        ("ppo.batch_size=5000", "ppo.batch_size must be at most 4096, the decisions between two updates, got 5000"),
+        ("measure={opponents: [human]}", "measure.opponents must not name a person"),
         ("players=9", "num_players must be a whole number from 2 to 8"),
     ],
 )

@@ -47,9 +47,9 @@ def test_keys_and_defaults(place: int, kind: str) -> None:
     ("page", "place", "kind"),
     [
         ("afterstate", 0, "trialea.training.config:AfterstateConfig"),
-        ("rllib", 0, "trialea.training.rllib.config:RllibConfig"),
-        ("rllib", 1, "trialea.training.rllib.config:RllibPpo"),
-        ("tuning", 0, "trialea.training.tuning_config:TuneConfig"),
+        ("rllib", 0, "trialea.training.config:RllibConfig"),
+        ("rllib", 1, "trialea.training.config:RllibPpo"),
+        ("tuning", 0, "trialea.training.config:TuneConfig"),
     ],
 )
 def test_keys_and_defaults_of_pages_of_their_own(page: str, place: int, kind: str) -> None:

@@ -78,19 +78,19 @@ def test_agents_of_a_list_are_called_by_the_end_of_their_path() -> None:
     ("changes", "named"),
     [
         ({"game": "chess"}, "chess"),
-        ({"agents": ["random"]}, "at least 2 agents, not 1"),
-        ({"agents": ["random", "human"]}, "a person cannot take part"),
-        ({"agents": "random"}, "agents: agents are a list of names and paths, or a mapping to them, not 'random'"),
-        ({"agents": ["random", 3]}, "agents: a list of agents holds names and paths, not 3"),
+        ({"agents": ["random"]}, "agents must be at least 2, got 1"),
+        ({"agents": ["random", "human"]}, "agents must not name a person"),
+        ({"agents": "random"}, "agents must be a list of names and paths, or a mapping to them, got 'random'"),
+        ({"agents": ["random", 3]}, "agents must be names and paths in a list, got 3"),
         ({"anchor": "solver"}, "anchor must be one of the agents"),
-        ({"tables": 3}, "tables: there is one table only"),
+        ({"tables": 3}, "tables must be left out: with 2 agents there is one table"),
         ({"tables": "some"}, "tables"),
         ({"games": 0}, "games"),
         ({"seed": 2**64}, "seed"),
         ({"confidence": 95}, "confidence"),
         ({"backend": "dask"}, "backend"),
         ({"options": {"goal": 3}}, "goal"),
-        ({"rounds": 3}, "rounds: there is no such key; the keys are: game, players, options, agents, tables"),
+        ({"rounds": 3}, "rounds is not a known key. The keys are game, players, options, agents, tables"),
     ],
 )
 def test_what_does_not_fit_is_named(changes: dict[str, Any], named: str, tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_changes_that_cannot_be_made(change: str, named: str, tmp_path: Path) ->
 def test_a_missing_file_is_an_error_that_lists_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for path in ("nothing.yaml", "configs/no_dice.yaml", "elsewhere/no_dice.yaml"):
-        with pytest.raises(OptionError, match=r"no configuration lies at .*configs/tournaments/no_dice\.yaml"):
+        with pytest.raises(OptionError, match=r"there is no configuration .*configs/tournaments/no_dice\.yaml"):
             load_config(path)
 
 
@@ -274,7 +274,7 @@ def test_the_run_folder_is_the_first_that_is_free(tmp_path: Path, monkeypatch: p
         ([], "name a configuration; ours are: configs/tournaments/"),
         (["a.yaml", "--resume", "b"], "--resume takes the configuration"),
         (["--out", "a", "--resume", "b"], "--resume takes the configuration"),
-        (["nothing.yaml"], "no configuration lies at nothing.yaml"),
+        (["nothing.yaml"], "there is no configuration nothing.yaml"),
         (["--resume", "nowhere"], "no tournament's folder"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,15 @@ import pytest
 import yaml
 
 from trialea import GAMES, OptionError, UnknownNameError
-from trialea.training.config import Ramp, TrainConfig, load_config, shipped_configs
+from trialea.training.config import (
+    Measure,
+    Ramp,
+    RllibConfig,
+    RllibPpo,
+    TrainConfig,
+    load_config,
+    shipped_configs,
+)
 
 MINIMAL = {"game": "no_dice", "frames": 1000}
 
@@ -41,10 +50,10 @@ def test_each_game_has_a_configuration_of_its_own_name_and_there_is_a_demo() -> 
     assert {*(f"configs/{name}.yaml" for name in GAMES), "configs/demo.yaml"} <= set(shipped_configs())
 
 
-@pytest.mark.parametrize("path", ["nothing.yaml", "configs/nothing.yaml", "elsewhere/demo.yaml", "/demo.yaml", "."])
+@pytest.mark.parametrize("path", ["nothing.yaml", "configs/nothing.yaml", "elsewhere/demo.yaml", "/demo.yaml"])
 def test_a_missing_file_is_an_error_that_lists_ours(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(OptionError, match="no configuration lies at") as caught:
+    with pytest.raises(OptionError, match="there is no configuration") as caught:
         load_config(path)
     assert path in str(caught.value)
     for ours in shipped_configs():
@@ -92,6 +101,15 @@ def test_a_file_without_keys_is_an_error(text: str, tmp_path: Path) -> None:
         load_config(written(tmp_path, text))
 
 
+def test_a_folder_and_a_file_of_many_bytes_are_errors(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="must be a YAML file, got the folder"):
+        load_config(tmp_path)
+    with pytest.raises(OptionError, match=r"some\.yaml is not valid YAML: it must have at most 1,048,576 bytes"):
+        load_config(written(tmp_path, "#" * 2**21))
+    with pytest.raises(OptionError, match="there is no configuration"):
+        load_config("x" * 5000)
+
+
 # Keys and values -------------------------------------------------------------------------------------------------
 
 
@@ -121,11 +139,11 @@ def test_an_unknown_key_is_refused_by_name(content: dict[str, Any], named: str, 
         ("seed=-1", "seed"),
         ("seed=2147483648", "seed"),
         ("threads=0", "threads"),
-        ("seat=left", "seat: Input should be a valid integer, or Input should be 'random' or 'rotate'$"),
-        ("players=[2]", "players: .*integer, or several numbers of players are given as a rising list"),
+        ("seat=left", "seat must be a whole number or 'random' or 'rotate', got left$"),
+        ("players=[2]", "players must be a whole number or a rising list of two or more numbers of players, got"),
         ("opponents={past: .inf}", "opponents.past"),
-        ("opponents={}", "config: opponents need weights that are not all 0, not {}"),
-        ("opponents={greedy: 0}", "config: opponents need weights that are not all 0, not {'greedy': 0.0}"),
+        ("opponents={}", "opponents must have a weight above 0, got {}"),
+        ("opponents={greedy: 0}", "opponents must have a weight above 0, got {'greedy': 0.0}"),
         ("opponents.random=-1", "opponents.random"),
         ("opponents={random: much}", "opponents.random"),
         ("ppo.gamma=1.1", "ppo.gamma"),
@@ -193,10 +211,10 @@ def test_of_two_changes_of_a_key_the_last_counts() -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ("frames", "key=value, not 'frames'"),
-        ("=3", "key=value, not '=3'"),
-        ("frames.x=3", "frames holds no keys"),
-        ("stages.0.until=1", "stages holds no keys"),
+        ("frames", "key=value, got frames"),
+        ("=3", "key=value, got =3"),
+        ("frames.x=3", "frames has no keys of its own"),
+        ("stages.0.until=1", "stages has no keys of its own"),
         ("frames=[", "frames=.* is not valid YAML"),
         ("no_such_key=1", "no_such_key"),
         ("ppo.no_such_key=1", "ppo.no_such_key"),
@@ -204,6 +222,83 @@ def test_of_two_changes_of_a_key_the_last_counts() -> None:
 )
 def test_a_change_that_makes_no_sense_is_refused(change: str, words: str) -> None:
     with pytest.raises(OptionError, match=words):
+        load_config("configs/demo.yaml", [change])
+
+
+def test_a_nested_change_is_laid_over_the_default(tmp_path: Path) -> None:
+    """Nothing that the change doesn't name is lost, however little the file says."""
+    file = written(tmp_path, {**MINIMAL, "ppo": {"n_steps": 8}})
+    config = load_config(file, ["ppo.learning_rate.start=0.5", "opponents.random=2", "measure.times=3"])
+    assert isinstance(config, TrainConfig)
+    assert config.ppo.learning_rate == Ramp(start=0.5, end=TrainConfig(**MINIMAL).ppo.learning_rate.end)
+    assert config.ppo.n_steps == 8
+    assert config.opponents == {"past": 1.0, "random": 2.0}
+    assert config.measure == Measure(times=3)
+    assert TrainConfig(**MINIMAL).opponents == {"past": 1.0}
+
+
+def test_the_defaults_are_those_of_the_algorithm_that_is_set(tmp_path: Path) -> None:
+    config = load_config(written(tmp_path, MINIMAL), ["ppo.entropy.end=0", "algorithm=rllib"])
+    assert isinstance(config, RllibConfig)
+    assert config.ppo == RllibPpo(entropy=Ramp(start=RllibPpo().entropy.start, end=0))
+
+
+# Numbers ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("written_as", "frames"), [("1e6", 10**6), ("3e3", 3000), ("010", 10), ("5.0", 5), ("0x10", 16), ("+7", 7)]
+)
+def test_a_whole_number_may_be_written_in_any_way(written_as: str, frames: int, tmp_path: Path) -> None:
+    assert load_config("configs/demo.yaml", [f"frames={written_as}"]).frames == frames  # type: ignore[union-attr]
+    assert load_config(written(tmp_path, f"game: no_dice\nframes: {written_as}")).frames == frames  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("frames=yes", "frames must be a whole number, got yes"),
+        ("frames=true", "frames must be a whole number, got true"),
+        ("seed=1:30", "seed must be a whole number, got 1:30"),
+        ("seed=2001-01-01", "seed must be a whole number, got 2001-01-01"),
+        ("frames='3000'", "frames must be a whole number, got '3000'. Leave out the quotes"),
+        ("frames=1e400", "frames must be a whole number, got .inf"),
+        ("frames=.nan", "frames must be a whole number, got .nan"),
+        ("frames=1_000", "frames must be a whole number, got 1_000"),
+        ("ppo.gamma=true", "ppo.gamma must be a number, got true"),
+        ("ppo.gamma='1'", "ppo.gamma must be a number, got '1'. Leave out the quotes"),
+        ("judge=3", "judge must be text, got 3. Put it in quotes"),
+        ("options.target=1.5", "target must be a whole number"),
+    ],
+)
+def test_what_is_no_number_is_not_taken_for_one(change: str, words: str) -> None:
+    with pytest.raises(OptionError, match=re.escape(words)):
+        load_config("configs/demo.yaml", [change])
+
+
+def test_options_of_the_game_take_whole_numbers_in_any_form() -> None:
+    assert load_config("configs/demo.yaml", ["options.target=2e1"]).make_game().options.target == 20
+
+
+@pytest.mark.parametrize(
+    ("change", "bound"),
+    [
+        ("frames=1e12", 10**11),
+        ("threads=100000", 512),
+        ("past_selves=1e9", 10**4),
+        ("snapshots=1e9", 10**4),
+        ("checkpoints=1e9", 10**4),
+        ("measure.games=1e9", 10**6),
+        ("measure.times=1e9", 10**4),
+        ("ppo.environments=1000000000", 10**6),
+        ("ppo.n_steps=1000000000", 10**6),
+        ("ppo.batch_size=1e10", 10**9),
+        ("ppo.n_epochs=1e9", 10**4),
+        ("ppo.net_arch=[1000000000000]", 10**6),
+    ],
+)
+def test_a_value_far_too_large_is_refused_with_its_bound(change: str, bound: int) -> None:
+    with pytest.raises(OptionError, match=f"{change.split('=')[0]}.* must be at most {bound}, got"):
         load_config("configs/demo.yaml", [change])
 
 
@@ -240,7 +335,7 @@ def test_a_ramp_goes_straight_and_stays_at_its_ends() -> None:
 @pytest.mark.parametrize(
     ("changes", "named"),
     [
-        (["ppo.environments=13", "ppo.n_steps=5", "ppo.batch_size=64"], "single decision"),
+        (["ppo.environments=13", "ppo.n_steps=5", "ppo.batch_size=64"], "no minibatch of a single decision"),
         (["opponents={human: 1.0}"], "person"),
         (["measure.opponents=[human]"], "person"),
         (["seat=true"], "seat"),

@@ -24,9 +24,9 @@ from trialea.evaluation.reports.report import read_metrics
 from trialea.training import tuning
 from trialea.training.callbacks import RunCallback
 from trialea.training.config import load_config as load_training
+from trialea.training.config.tuning import TuneConfig, load_tuning_config, shipped_tuning_configs
 from trialea.training.run import train
 from trialea.training.tuning import Tuned, tune
-from trialea.training.tuning_config import TuneConfig, load_config, shipped_configs
 
 BASE: dict[str, Any] = {
     "game": "no_dice",
@@ -79,7 +79,7 @@ def written(folder: Path, training: dict[str, Any] = BASE, **changes: Any) -> Pa
 
 
 def config(folder: Path, training: dict[str, Any] = BASE, **changes: Any) -> TuneConfig:
-    return load_config(written(folder, training, **changes))
+    return load_tuning_config(written(folder, training, **changes))
 
 
 def summary(found: Tuned) -> list[Any]:
@@ -233,7 +233,7 @@ def test_the_run_of_a_process_that_died_is_gone_on_with(
     died = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert died.returncode == -signal.SIGKILL, died.stderr
     time.sleep(3)
-    found = tune(load_config(search), tmp_path / "study", progress=False)
+    found = tune(load_tuning_config(search), tmp_path / "study", progress=False)
     assert [trial.state for trial in found.trials].count("fail") == 1
     assert [trial.run for trial in found.trials].count("trial-001") == 2
     assert summary(found) == summary(finished[1])
@@ -242,7 +242,7 @@ def test_the_run_of_a_process_that_died_is_gone_on_with(
 DIES = """
 import os, signal, sys
 from trialea.training import tuning
-from trialea.training.tuning_config import load_config
+from trialea.training.config import load_tuning_config
 
 tuning.HEARTBEAT = 1
 judge, seen = tuning._Judge.__call__, []
@@ -254,7 +254,7 @@ def dying(self, line):
     return judge(self, line)
 
 tuning._Judge.__call__ = dying
-tuning.tune(load_config(sys.argv[1]), sys.argv[2], progress=False)
+tuning.tune(load_tuning_config(sys.argv[1]), sys.argv[2], progress=False)
 """
 
 
@@ -269,7 +269,7 @@ def test_two_processes_share_the_work(tmp_path: Path) -> None:
     for (_, errors), code in ended:
         assert code == 0, errors
     assert all("Trial" in errors for (_, errors), _ in ended)  # each did some
-    found = tune(load_config(search), tmp_path / "study", progress=False)
+    found = tune(load_tuning_config(search), tmp_path / "study", progress=False)
     assert 6 <= found.count("complete") <= 7
     rates = [trial.values["ppo.learning_rate.start"] for trial in found.trials]
     assert len(set(rates)) == len(rates)
@@ -297,18 +297,18 @@ def test_another_storage_by_url_and_on_the_command_line(tmp_path: Path, monkeypa
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"space": {"ppo.n_step": [8]}}, r"space: ppo\.n_step cannot be 8.*there is no such key"),
+        ({"space": {"ppo.n_step": [8]}}, r"space: ppo\.n_step cannot be 8.*is not a known key"),
         ({"space": {"ppo.n_steps": {"low": 0, "high": 8}}}, r"ppo\.n_steps cannot be 0"),
         ({"space": {"ppo.activation": ["relu", "elu"]}}, r"ppo\.activation cannot be elu"),
-        ({"space": {"seed": {"low": 3, "high": 2}}}, "space.seed: a range goes from low to high"),
-        ({"space": {"seed": {"low": 0, "high": 2, "log": True}}}, "with log it begins above 0"),
-        ({"space": {"seed": {"low": 0, "high": 2, "step": 0.5}}}, "whole numbers have a whole step"),
-        ({"space": {"seed": []}}, "nothing to choose from for seed"),
+        ({"space": {"seed": {"low": 3, "high": 2}}}, "space.seed low must be at most high, got 3 and 2"),
+        ({"space": {"seed": {"low": 0, "high": 2, "log": True}}}, "a range with log must start above 0"),
+        ({"space": {"seed": {"low": 0, "high": 2, "step": 0.5}}}, "step must be a whole number where low and high are"),
+        ({"space": {"seed": []}}, "must list at least one value for seed"),
         ({"space": {}}, "space"),
         ({"changes": ["frames"]}, "written key=value"),
-        ({"base": "nothing.yaml"}, "^no configuration lies at nothing.yaml"),
-        ({"changes": ["frmaes=1"]}, "base.yaml, changed by frmaes=1: frmaes: there is no such key"),
-        ({"study": "../mine"}, "study: String should match"),
+        ({"base": "nothing.yaml"}, "^there is no configuration nothing.yaml"),
+        ({"changes": ["frmaes=1"]}, "base.yaml, changed by frmaes=1: frmaes is not a known key"),
+        ({"study": "../mine"}, "study must be text that matches"),
         ({"trials": 0}, "trials"),
         ({"pruner": "mean"}, "pruner"),
     ],
@@ -329,12 +329,12 @@ def test_an_unknown_metric_is_refused_with_those_that_are_measured(tmp_path: Pat
 def test_another_search_in_the_folder_or_the_storage_is_refused(finished: tuple[Path, Tuned], tmp_path: Path) -> None:
     folder, _ = finished
     with pytest.raises(OptionError, match="another search, with other values of seed"):
-        tune(load_config(folder.parent / "search.yaml", ["seed=5"]), folder)
+        tune(load_tuning_config(folder.parent / "search.yaml", ["seed=5"]), folder)
     with pytest.raises(OptionError, match="holds something else"):
         tune(config(tmp_path), tmp_path)
     storage = f"storage=sqlite:///{folder / 'study.db'}"
     with pytest.raises(OptionError, match="a study called some that searches something else"):
-        tune(load_config(folder.parent / "search.yaml", ["seed=5", storage]), tmp_path / "study")
+        tune(load_tuning_config(folder.parent / "search.yaml", ["seed=5", storage]), tmp_path / "study")
 
 
 @pytest.mark.parametrize(
@@ -371,7 +371,7 @@ def test_a_missing_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 # What ships --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("path", shipped_configs())
+@pytest.mark.parametrize("path", shipped_tuning_configs())
 def test_every_shipped_search_loads_from_anywhere(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert load_config(path).training().make_game().num_players == 2
+    assert load_tuning_config(path).training().make_game().num_players == 2

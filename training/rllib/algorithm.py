@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from trialea.envs.errors import missing_extra
-from trialea.training.config import Ramp
-from trialea.training.rllib.config import RllibConfig
+from trialea.training.config import Ramp, RllibConfig
 
 try:
     import ray

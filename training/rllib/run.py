@@ -26,8 +26,8 @@ from trialea.envs.errors import IllegalActionError, TrialeaError
 from trialea.training.afterstate import self_play
 from trialea.training.callbacks import Report
 from trialea.training.checkpoint import new_checkpoint, readable_checkpoint
+from trialea.training.config import RllibConfig
 from trialea.training.rllib.algorithm import ILLEGAL_ACTIONS, module_of, ppo_config, ray
-from trialea.training.rllib.config import RllibConfig
 
 OPTIMIZERS = "optimizers.pth"
 STATE = "state.npz"

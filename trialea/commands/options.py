@@ -7,8 +7,8 @@ from dataclasses import fields
 from typing import Annotated, Any
 
 import typer
-import yaml
 
+from trialea.configs.yaml12 import YamlError, read_yaml
 from trialea.envs.errors import OptionError
 from trialea.envs.package import package_of
 
@@ -57,9 +57,11 @@ def _value(written: str, text: str, default: Any) -> Any:
         return text
     wanted = int if default is None else type(default)
     try:
-        value = yaml.safe_load(text)
-    except yaml.YAMLError:
+        value = read_yaml(text)
+    except YamlError:
         value = None
+    if wanted is int and isinstance(value, float) and value.is_integer():
+        value = int(value)  # such as 1e6
     if type(value) is not wanted:
         kind = {bool: "true or false", int: "a whole number"}.get(wanted, "a number")
         raise OptionError(f"--{written} takes {kind}, not {text!r}")

@@ -29,13 +29,13 @@ def tune(
         import optuna
 
         from trialea.training import tuning
-        from trialea.training.tuning_config import load_config, shipped_configs
+        from trialea.training.config import load_tuning_config, shipped_tuning_configs
     except ImportError as error:
         raise missing_extra("optuna", "tune", "tuning") from error
     if not config:
-        raise OptionError(f"name a configuration; ours are: {', '.join(shipped_configs())}")
+        raise OptionError(f"name a configuration; ours are: {', '.join(shipped_tuning_configs())}")
     changes = [*(change or ()), *([f"storage={json.dumps(storage)}"] if storage else ())]
-    settings = load_config(config, changes)
+    settings = load_tuning_config(config, changes)
     folder = Path(out_folder or Path("runs") / settings.study)
     optuna.logging.set_verbosity(optuna.logging.CRITICAL)  # what it would say is told here, in other words
     try:
