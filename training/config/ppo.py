@@ -74,7 +74,7 @@ class TrainConfig(RunSettings):
 
     Attributes:
         players: a number; or a rising list of numbers, for all of which one policy is trained: the environments are
-            divided among them, and observations are padded to the largest, see `trialea.envs.padding.ObservationPadder`.
+            divided among them, and observations are padded, see `trialea.envs.padding.ObservationPadder`.
         frames: the learner's decisions in the whole run, over all environments.
         seat: the learner's seat: a number, `"random"` or `"rotate"`.
         opponents: the weight of each kind of opponent: an agent's name or path, or `"past"` for the learner's past

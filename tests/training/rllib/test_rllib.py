@@ -19,7 +19,7 @@ from trialea import IllegalActionError, make_agent
 from trialea.agents.model import read_model
 from trialea.envs.aec import MultiAgentEnv
 from trialea.evaluation import evaluate
-from trialea.training.rllib.config import RllibConfig
+from trialea.training.config import RllibConfig
 from trialea.training.run import resume, train
 
 ray = pytest.importorskip("ray")
