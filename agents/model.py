@@ -58,7 +58,7 @@ class ModelAgent:
         name: how it is called in results.
         sample: draw from the policy instead of taking its most probable action.
         seed: what the draws depend on, beside the game's own seed.
-        seats: the most players that the policy is for, where it is for several numbers of players: its observations
+        max_players: the most players that the policy is for, if it is for several numbers of players. Its observations
             are then padded, see `trialea.envs.padding.ObservationPadder`.
     """
 
@@ -69,11 +69,11 @@ class ModelAgent:
         name: str = "model",
         sample: bool = False,
         seed: int = 0,
-        seats: int | None = None,
+        max_players: int | None = None,
     ) -> None:
         self.name = name
         self.game = game
-        self._view = ObservationPadder(game, seats)
+        self._view = ObservationPadder(game, max_players)
         self._network = network
         self._sample = sample
         self._seed = np.uint64(seed)
@@ -87,8 +87,8 @@ class ModelAgent:
         """
         file = model_file(Path(path))
         with readable(file):
-            network, seats = checked_network(file, *read_model(file), game)
-        return cls(game, network, name=name_of(path), seed=seed, seats=seats)
+            network, max_players = checked_network(file, *read_model(file), game)
+        return cls(game, network, name=name_of(path), seed=seed, max_players=max_players)
 
     def scores(self, states: States) -> torch.Tensor:
         """The logarithms of the action probabilities up to a constant, (B, A); minus infinity where illegal."""
@@ -162,22 +162,22 @@ def checked_network(
 
     See `read_model`.
     """
-    seats = None
+    max_players = None
     if facts.get("description") is not None:
         check_description(file, facts["description"], game)
-        seats = seats_of(facts["description"]["players"])
+        max_players = max_players_of(facts["description"]["players"])
     network = network_from(weights, facts["activation"])
-    shape, size = _shape(network), ObservationPadder(game, seats).size
+    shape, size = _shape(network), ObservationPadder(game, max_players).size
     if shape != (size, game.num_actions):
         raise ModelFileError(
             f"{file} reads {shape[0]} numbers and chooses among {shape[1]} actions; {game!r} shows"
             f" {size} and has {game.num_actions}"
         )
     network(torch.zeros(1, size))  # fails where its layers do not fit each other
-    return network, seats
+    return network, max_players
 
 
-def seats_of(players: int | Sequence[int]) -> int | None:
+def max_players_of(players: int | Sequence[int]) -> int | None:
     """What the observations of a policy for so many players are padded to: nothing, where it is for one number."""
     return None if isinstance(players, int) else max(players)
 
@@ -194,10 +194,10 @@ def check_description(file: Path, trained_for: dict[str, Any], game: Game) -> No
     if game.num_players in ([players] if isinstance(players, int) else players):
         trained_for = {**trained_for, "players": game.num_players}
     if trained_for != game.description():
-        raise ModelFileError(f"{file} is a policy for {_in_words(trained_for)}, not {_in_words(game.description())}")
+        raise ModelFileError(f"{file} is a policy for {_name_game(trained_for)}, not {_name_game(game.description())}")
 
 
-def _in_words(description: dict[str, Any]) -> str:
+def _name_game(description: dict[str, Any]) -> str:
     options = ", ".join(f"{key}={value}" for key, value in description["options"].items())
     players = description["players"]
     number = players if isinstance(players, int) else ", ".join(map(str, players))

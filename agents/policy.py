@@ -14,7 +14,6 @@ from trialea.envs.errors import IllegalActionError, OptionError
 from trialea.envs.game import Game, States
 from trialea.envs.jit import entry
 
-TIE = 1e-12  # values of actions closer than this count as equal
 _ROUNDING = 1e-3  # probabilities may sum to 1 but for so much
 
 
@@ -33,7 +32,7 @@ class Choices(NamedTuple):
     sums: NDArray[np.float64]
 
 
-def check_can_tell(agent: Agent) -> None:
+def require_explicit_policy(agent: Agent) -> None:
     """Raise `OptionError` where an agent's policy cannot be known: it is random and tells no probabilities."""
     if not is_deterministic(agent) and not isinstance(agent, HasProbabilities):
         raise OptionError(
@@ -43,7 +42,7 @@ def check_can_tell(agent: Agent) -> None:
 
 
 @contextmanager
-def asking(name: str, game: Game, states: States) -> Iterator[None]:
+def error_context(name: str, game: Game, states: States) -> Iterator[None]:
     """Tell an error of the agent of this name's own, as it is asked about (B,) `states`, where it happened."""
     try:
         yield
@@ -53,19 +52,19 @@ def asking(name: str, game: Game, states: States) -> Iterator[None]:
         raise
 
 
-def ask(agent: Agent, game: Game, states: States) -> Choices:
+def query_policy(agent: Agent, game: Game, states: States) -> Choices:
     """What `agent` does in each of the (N,) `states` of `game`, none of them over.
 
     Raises:
-        OptionError: see `check_can_tell`; or what it gives are no probabilities.
+        OptionError: see `require_explicit_policy`; or what it gives are no probabilities.
         IllegalActionError: it chooses an action that is not legal, or gives one a positive probability; names agent,
             action and position.
     """
-    check_can_tell(agent)
+    require_explicit_policy(agent)
     count = len(states)
     none = np.empty((0, game.num_actions), np.float32)
     if is_deterministic(agent):
-        with asking(agent.name, game, states):
+        with error_context(agent.name, game, states):
             given = agent.act(states)
         try:
             actions = game.as_actions(given, count)
@@ -76,7 +75,7 @@ def ask(agent: Agent, game: Game, states: States) -> Choices:
             raise _blame(agent, game, states[place], int(actions[place]))
         return Choices(actions, none, np.empty(0))
     assert isinstance(agent, HasProbabilities)
-    with asking(agent.name, game, states):
+    with error_context(agent.name, game, states):
         found = np.ascontiguousarray(agent.action_probabilities(states))
     if found.dtype.kind in "iub" or found.dtype == np.float16:  # all on one action; or halves, which are not compiled
         found = found.astype(np.float32)

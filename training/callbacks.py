@@ -16,7 +16,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from sb3_contrib import MaskablePPO
 from stable_baselines3.common.callbacks import BaseCallback
 
-from trialea.agents.model import ModelAgent, seats_of, snapshot
+from trialea.agents.model import ModelAgent, max_players_of, snapshot
 from trialea.envs.agent import Agent
 from trialea.envs.game import Game
 from trialea.evaluation import evaluate
@@ -169,8 +169,8 @@ class RunCallback(BaseCallback):
     def measure(self) -> None:
         """Play the current policy against the opponents of the configuration, and write down how it fares."""
         network, games = snapshot(self.model.policy), self._config.make_games()
-        seats = seats_of(self._config.description()["players"])
-        agents = [ModelAgent(game, network, name="learner", seats=seats) for game in games]
+        max_players = max_players_of(self._config.description()["players"])
+        agents = [ModelAgent(game, network, name="learner", max_players=max_players) for game in games]
         found = measure_agents(agents, self._config)
         line = {"frames": self.num_timesteps, "seconds": round(self.seconds, 3), **found}
         write_measurement(self._folder, line, self, self._report)

@@ -12,7 +12,7 @@ from sb3_contrib import MaskablePPO
 from stable_baselines3.common.logger import configure
 from stable_baselines3.common.utils import LinearSchedule
 
-from trialea.agents.model import ACTIVATIONS, MODEL, seats_of, snapshot
+from trialea.agents.model import ACTIVATIONS, MODEL, max_players_of, snapshot
 from trialea.configs.yaml12 import write_yaml
 from trialea.envs.agent import ActionValues, make_agent
 from trialea.envs.errors import OptionError
@@ -96,7 +96,7 @@ def build(config: TrainConfig) -> Parts:
     torch.set_num_threads(config.threads)
     settings, stage = config.ppo, config.stages[0]
     league = League(config.opponents, config.past_selves, config.priority, config.seed)
-    games, seats = config.make_games(stage), seats_of(config.description()["players"])
+    games, seats = config.make_games(stage), max_players_of(config.description()["players"])
     parts = np.array_split(np.arange(settings.environments), len(games))
     batches = [league.seat(game, seats, len(part), config.seat) for game, part in zip(games, parts, strict=True)]
     env = GamesVecEnv(batches, judges=_judges(config), on_end=league.note)

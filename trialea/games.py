@@ -39,7 +39,7 @@ POKER_FIGURES = GameSpec(
     most_players={},
     solver="trialea.agents.poker_figures.solver",
     exact="trialea.agents.poker_figures.exact",
-    estimate="trialea.agents.poker_figures.value:Estimate",
+    estimate="trialea.agents.poker_figures.luck_values:Estimate",
     afterstates="trialea.agents.poker_figures.afterstates",
 )
 LAST_DIE = GameSpec(

@@ -89,12 +89,12 @@ class Afterstates:
         found[still] = shares[np.arange(len(still)), players - following]
         return found.reshape(count, NUM_SCORES)
 
-    def player(self, values: Values) -> TurnPlayer:
+    def player(self, values: Values) -> AfterstatePlayer:
         """Whoever plays its turns to the best of these values."""
-        return TurnPlayer(self._game, self, values)
+        return AfterstatePlayer(self._game, self, values)
 
 
-class TurnPlayer:
+class AfterstatePlayer:
     """Plays turns to the best of a network's values of the positions after them, exactly.
 
     For ties see `trialea.agents.no_dice.play`.

@@ -10,7 +10,7 @@ from trialea.agents.lattice import copy, expect, fill
 from trialea.agents.no_dice.cycles import fill_worth
 from trialea.agents.no_dice.play import AGAIN, four, play_out
 from trialea.agents.no_dice.turn import LANES, NUM_SCORES, fill_rows
-from trialea.agents.policy import TIE
+from trialea.agents.regrets import TIE
 from trialea.envs.jit import entry, kernel
 from trialea.envs.no_dice.rules import NUM_REROLLS
 

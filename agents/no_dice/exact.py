@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trialea.agents.no_dice.certificate import best_values
-from trialea.agents.no_dice.policy import PlayersIn, TurnTable, players_in, tabulate
+from trialea.agents.no_dice.policy import NoDicePolicyTable, PlayersIn, players_in, tabulate
 from trialea.agents.no_dice.solver import SolverAgent
 from trialea.agents.no_dice.turn import LANES, NUM_SCORES, make_turn
 from trialea.envs.errors import OptionError
@@ -56,20 +56,22 @@ def check_in_reach(game: Game) -> None:
         )
 
 
-def solution_table(game: Game) -> TurnTable:
+def solution_table(game: Game) -> NoDicePolicyTable:
     """The turns of the agent `solver`, without asking it; `OptionError` where the game is not solved."""
     solution = SolverAgent(game).solution
     by_players = {k: solution.turn_scores(k) for k in range(2, game.num_players + 1)}
-    return TurnTable(SolverAgent.name, {key: by_players[len(key)] for key in players_in(game.num_players)}, {}, 0)
+    return NoDicePolicyTable(
+        SolverAgent.name, {key: by_players[len(key)] for key in players_in(game.num_players)}, {}, 0
+    )
 
 
-def win_probabilities(game: Game, tables: Sequence[TurnTable]) -> NDArray[np.float64]:
+def win_probabilities(game: Game, tables: Sequence[NoDicePolicyTable]) -> NDArray[np.float64]:
     """The probability (n, n) that each seat wins: row `first`, column seat; `tables` holds one for each seat."""
     values = _values(game, tables)
     return _at_start(values, game.num_players)
 
 
-def mover_payoffs(game: Game, table: TurnTable) -> dict[PlayersIn, NDArray[np.float64]]:
+def mover_payoffs(game: Game, table: NoDicePolicyTable) -> dict[PlayersIn, NDArray[np.float64]]:
     """What each score of a turn is worth to the mover, (T, …, 61), where everybody plays on as in `table`."""
     target = game.options.target
     values = _values(game, [table] * game.num_players)
@@ -82,7 +84,7 @@ def mover_payoffs(game: Game, table: TurnTable) -> dict[PlayersIn, NDArray[np.fl
     return payoffs
 
 
-def best_response(game: Game, tables: Sequence[TurnTable], seat: int) -> NDArray[np.float64]:
+def best_response(game: Game, tables: Sequence[NoDicePolicyTable], seat: int) -> NDArray[np.float64]:
     """The greatest probability (n,) with which `seat` can win, by `first`; the others play by their `tables`."""
     values: dict[Seats, NDArray[np.float64]] = {}
     for seats in _sets_of_seats(game.num_players):
@@ -90,10 +92,10 @@ def best_response(game: Game, tables: Sequence[TurnTable], seat: int) -> NDArray
     return _at_start(values, game.num_players)
 
 
-def expected_regret(game: Game, tables: Sequence[TurnTable], seat: int) -> NDArray[np.float64]:
+def expected_regret(game: Game, tables: Sequence[NoDicePolicyTable], seat: int) -> NDArray[np.float64]:
     """What is expected of the decisions of `seat` in a game, (T, throws, 3) by its total and throws made less 1.
 
-    The last axis is that of `TurnTable.judged`. Each seat begins with the same probability.
+    The last axis is that of `NoDicePolicyTable.judged`. Each seat begins with the same probability.
     """
     n, target = game.num_players, game.options.target
     found = np.zeros((target, game.options.throws, 3))
@@ -136,7 +138,7 @@ class _Loops:
         target: T.
     """
 
-    def __init__(self, game: Game, tables: Sequence[TurnTable], seats: Seats) -> None:
+    def __init__(self, game: Game, tables: Sequence[NoDicePolicyTable], seats: Seats) -> None:
         self.seats = seats
         self.target: int = game.options.target
         self._game = game
@@ -203,7 +205,7 @@ def _close(constants: NDArray[np.float64], zeros: NDArray[np.float64]) -> NDArra
     return solved
 
 
-def _values(game: Game, tables: Sequence[TurnTable]) -> dict[Seats, NDArray[np.float64]]:
+def _values(game: Game, tables: Sequence[NoDicePolicyTable]) -> dict[Seats, NDArray[np.float64]]:
     """For each set of seats in: the probability (k, T, …, n) of winning, by mover, totals of those in, and seat."""
     n, target = game.num_players, game.options.target
     values: dict[Seats, NDArray[np.float64]] = {}
@@ -274,7 +276,7 @@ def best_turns(payoffs: Any, constants: Any, factors: Any, throws: Any, turn: An
             out[low + lane] = values[lane]
 
 
-def _visits(game: Game, tables: Sequence[TurnTable]) -> dict[Seats, NDArray[np.float64]]:
+def _visits(game: Game, tables: Sequence[NoDicePolicyTable]) -> dict[Seats, NDArray[np.float64]]:
     """For each set of seats in: the expected number of turns (k, T, …) in a game, by mover and totals of those in.
 
     Each seat begins with the same probability. Of one seat alone it is the probability that it wins, with its total.

@@ -16,7 +16,7 @@ import numpy as np
 
 from trialea.agents.lattice import expect, fill, spread
 from trialea.agents.no_dice.turn import LANES, fill_rows
-from trialea.agents.policy import TIE
+from trialea.agents.regrets import TIE
 from trialea.envs.jit import entry, kernel
 from trialea.envs.no_dice.game import outcome_of
 from trialea.envs.no_dice.rules import NUM_REROLLS

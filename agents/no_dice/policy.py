@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from trialea.agents.lattice import make_lattice, spread
 from trialea.agents.no_dice.turn import NUM_SCORES, fill_action_values, fill_rows, make_turn
-from trialea.agents.policy import TIE, ask, check_can_tell
+from trialea.agents.policy import query_policy, require_explicit_policy
+from trialea.agents.regrets import TIE
 from trialea.envs.agent import Agent
 from trialea.envs.errors import OptionError
 from trialea.envs.game import Game, States
@@ -44,7 +45,7 @@ PlayersIn = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class TurnTable:
+class NoDicePolicyTable:
     """A policy's turns. Positions are the totals of those still in, each below the target, the mover's first.
 
     Attributes:
@@ -73,7 +74,7 @@ def tabulate(
     agent: Agent,
     payoffs: Mapping[PlayersIn, NDArray[np.float64]] | None = None,
     progress: Callable[[float], None] | None = None,
-) -> TurnTable:
+) -> NoDicePolicyTable:
     """Work out the turns of `agent`, a deterministic one or one that tells its probabilities.
 
     It is shown positions with player_0 to move, no turns counted, and a player who is out at exactly the target.
@@ -81,14 +82,14 @@ def tabulate(
     Args:
         game: No Dice.
         agent: whose policy it is.
-        payoffs: what each score is worth to the mover of each position, (T, …, 61) as in `TurnTable.scores`, if its
-            decisions are to be judged: as turns that are played best from there on.
+        payoffs: the value of each score to the mover of each position, (T, …, 61) as in `NoDicePolicyTable.scores`. If
+            given, the agent's decisions are judged by them, as turns that are played best from there on.
         progress: called with the share of the work done, from 0 to 1.
     """
-    check_can_tell(agent)
+    require_explicit_policy(agent)
     _check_depends_on_position_alone(game, agent)
     target, keys = game.options.target, players_in(game.num_players)
-    turns = _Turns(game, agent)
+    turns = _TurnFollower(game, agent)
     whole = sum(target ** len(key) for key in keys)
     scores, judged, done = {}, {}, 0
     for key in keys:
@@ -101,7 +102,7 @@ def tabulate(
             done += 1
             if progress is not None:
                 progress(done / whole)
-    return TurnTable(agent.name, scores, judged if payoffs else {}, turns.states)
+    return NoDicePolicyTable(agent.name, scores, judged if payoffs else {}, turns.states)
 
 
 class _Flow(NamedTuple):
@@ -136,7 +137,7 @@ def _make_flow(intermediates: Literal["any", "natural"]) -> _Flow:
     )
 
 
-class _Turns:
+class _TurnFollower:
     """Asks an agent what it does after each throw of a turn, and follows the probabilities through the turn."""
 
     def __init__(self, game: Game, agent: Agent) -> None:
@@ -170,7 +171,7 @@ class _Turns:
             if made in (1, self._throws):
                 self._set_totals(states, key, totals)
             states.throws = made
-            choices = ask(self._agent, self._game, states)
+            choices = query_policy(self._agent, self._game, states)
             self.states += len(states)
             left = self._throws - made
             row = self._rows[left, :, 0]
@@ -194,7 +195,7 @@ def _check_depends_on_position_alone(game: Game, agent: Agent) -> None:
     turned.scores[:, :n] = np.roll(states.scores[:, :n], -1, axis=1)
     turned.turns[:, :n] = rng.integers(1, 10, (_SAMPLE, n))
     turned.decisions = rng.integers(1, 100, _SAMPLE)
-    one, other = ask(agent, game, states), ask(agent, game, turned)
+    one, other = query_policy(agent, game, states), query_policy(agent, game, turned)
     if not (
         np.array_equal(one.actions, other.actions) and np.allclose(one.probabilities, other.probabilities, atol=1e-4)
     ):

@@ -107,7 +107,7 @@ class _Policies:
         return self._policies, self._place[codes]
 
 
-class Solution:
+class NoDiceSolution:
     """An equilibrium of No Dice: everybody's probabilities of winning, and the play that leads to them.
 
     Attributes:
@@ -309,7 +309,7 @@ def _stage(progress: Progress | None, game: Game, kind: Kind, players: int) -> P
     return lambda done: progress((before + done * work[kind, players]) / whole)
 
 
-def _solve(game: Game, make: Callable[..., Any], progress: Progress | None, parallel: str) -> Solution:
+def _solve(game: Game, make: Callable[..., Any], progress: Progress | None, parallel: str) -> NoDiceSolution:
     tables, facts = {1: alone(game)}, {}
     for players in range(2, game.num_players + 1):
         tables[players], facts = make(
@@ -319,14 +319,14 @@ def _solve(game: Game, make: Callable[..., Any], progress: Progress | None, para
             _stage(progress, game, "values", players),
             parallel,
         )
-    solution = Solution(game, tables, facts["seconds"], make)
+    solution = NoDiceSolution(game, tables, facts["seconds"], make)
     if progress is not None:
         solution.certify(progress, parallel)
         progress(1.0)
     return solution
 
 
-def solve(game: Game, progress: Progress | None = None, parallel: str = THREADS) -> Solution:
+def solve(game: Game, progress: Progress | None = None, parallel: str = THREADS) -> NoDiceSolution:
     """The exact solution of No Dice, from the cache on disk or computed.
 
     Args:
@@ -360,13 +360,13 @@ def solve(game: Game, progress: Progress | None = None, parallel: str = THREADS)
     return _solve(game, made_table, progress, parallel)
 
 
-def compute(game: Game, progress: Progress | None = None) -> Solution:
+def compute(game: Game, progress: Progress | None = None) -> NoDiceSolution:
     """The exact solution, computed anew whatever the cache holds; see `solve`."""
     return _solve(game, fill, progress, THREADS)
 
 
 @lru_cache(maxsize=8)
-def _shared(game: Game) -> Solution:
+def _shared(game: Game) -> NoDiceSolution:
     """One solution for all agents of a process that play the same game, since its policies take time and memory."""
     return solve(game)
 
@@ -392,5 +392,5 @@ class SolverAgent:
         return self.solution.best_actions(states)
 
     def action_values(self, states: States) -> NDArray[np.float64]:
-        """The mover's probability of winning after each action, (B, A); see `Solution.action_values`."""
+        """The mover's probability of winning after each action, (B, A); see `NoDiceSolution.action_values`."""
         return self.solution.action_values(states)

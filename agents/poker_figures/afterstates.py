@@ -23,9 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trialea.agents.afterstate import Values
-from trialea.agents.poker_figures.leaf import assess, expect, fill, make_model, make_work, read_sheets
-from trialea.agents.poker_figures.player import TurnPlayer
+from trialea.agents.poker_figures.estimate import assess, expect, fill, make_model, make_work, read_sheets
 from trialea.agents.poker_figures.search import FILLINGS
+from trialea.agents.poker_figures.turn_player import TurnPlayer
 from trialea.envs.game import Game, States
 from trialea.envs.jit import entry, kernel, plain
 from trialea.envs.loops import MAX_PLAYERS

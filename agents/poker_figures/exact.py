@@ -2,7 +2,7 @@
 
 A win is counted by its share: half of it for a draw. Positions are valued backwards from the last turn of all, within a
 turn those first in which the mover has written most; a policy's turns are `trialea.agents.poker_figures.policy`'s, a
-best response's those of `trialea.agents.poker_figures.backward`. `trialea.evaluation.measures.exact` lists what this
+best response's those of `trialea.agents.poker_figures.retrograde`. `trialea.evaluation.measures.exact` lists what this
 module must offer.
 """
 
@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trialea.agents.poker_figures.backward import Moves, after_turn, blocks_of, new_stages, solve_positions
-from trialea.agents.poker_figures.policy import DECISIONS_EACH, TurnTable, tabulate
+from trialea.agents.poker_figures.policy import DECISIONS_EACH, PokerFiguresPolicyTable, tabulate
 from trialea.agents.poker_figures.positions import count_positions, position_in
-from trialea.agents.poker_figures.reduced import ReducedSolution, check_solvable, moves_of, shared_solution
+from trialea.agents.poker_figures.retrograde import Moves, after_turn, blocks_of, new_stages, solve_positions
+from trialea.agents.poker_figures.small_games import SmallGameSolution, check_solvable, moves_of, shared_solution
 from trialea.agents.poker_figures.solver import SolverAgent
 from trialea.envs.errors import OptionError
 from trialea.envs.game import Game
@@ -47,23 +47,23 @@ def check_in_reach(game: Game) -> None:
         )
 
 
-def solution_table(game: Game) -> TurnTable:
+def solution_table(game: Game) -> PokerFiguresPolicyTable:
     """The turns of the agent `solver`."""
     return tabulate(game, SolverAgent(game))
 
 
-def mover_payoffs(game: Game, table: TurnTable) -> ReducedSolution:
+def mover_payoffs(game: Game, table: PokerFiguresPolicyTable) -> SmallGameSolution:
     """What judges decisions: the solution, of which `table` is one way to play."""
     return shared_solution(game)
 
 
-def win_probabilities(game: Game, tables: Sequence[TurnTable]) -> NDArray[np.float64]:
+def win_probabilities(game: Game, tables: Sequence[PokerFiguresPolicyTable]) -> NDArray[np.float64]:
     """The share (2, 2) of the win of each seat: row `first`, who begins, column seat; a table for each seat."""
     own, other = _at_start(game, tables[0], tables[1])
     return np.array([[own, 1.0 - own], [1.0 - other, other]])
 
 
-def best_response(game: Game, tables: Sequence[TurnTable], seat: int) -> NDArray[np.float64]:
+def best_response(game: Game, tables: Sequence[PokerFiguresPolicyTable], seat: int) -> NDArray[np.float64]:
     """The greatest share (2,) of the win that `seat` can have, by `first`; the other plays by its table."""
     own, other = _at_start(game, None, tables[1 - seat])
     return np.array([own, 1.0 - other] if seat == 0 else [1.0 - other, own])
@@ -74,7 +74,9 @@ def _start(moves: Moves) -> int:
     return position_in(moves.space, nothing, nothing)
 
 
-def _at_start(game: Game, one: TurnTable | None, other: TurnTable | None) -> tuple[float, float]:
+def _at_start(
+    game: Game, one: PokerFiguresPolicyTable | None, other: PokerFiguresPolicyTable | None
+) -> tuple[float, float]:
     """What each of two policies, None for a best response, wins against the other where it begins."""
     moves = moves_of(game)
     stages, size = new_stages(moves), len(moves.swapped)
@@ -95,9 +97,13 @@ def _at_start(game: Game, one: TurnTable | None, other: TurnTable | None) -> tup
 
 
 def _play(
-    stages: NDArray[np.float64], blocks: list[NDArray[np.int64]], moves: Moves, table: TurnTable, turn: int
+    stages: NDArray[np.float64],
+    blocks: list[NDArray[np.int64]],
+    moves: Moves,
+    table: PokerFiguresPolicyTable,
+    turn: int,
 ) -> None:
-    """`trialea.agents.poker_figures.backward.solve_positions` for a known policy in place of the best."""
+    """`trialea.agents.poker_figures.retrograde.solve_positions` for a known policy in place of the best."""
     worth = stages.copy()
     worth[:, -1] = 0.0  # never reached, where minus infinity would count
     for level in blocks:
@@ -111,11 +117,11 @@ def _play(
     stages[1:, :-1] = worth[1:, :-1]
 
 
-def expected_regret(game: Game, tables: Sequence[TurnTable], seat: int) -> NDArray[np.float64]:
+def expected_regret(game: Game, tables: Sequence[PokerFiguresPolicyTable], seat: int) -> NDArray[np.float64]:
     """What is expected of the decisions of `seat` in a game, (1, 3, 3) by throws made less 1.
 
-    The last axis is that of `TurnTable.judged`. Each seat begins with the same probability. Positions do not tell the
-    players' totals, so the first axis does not either.
+    The last axis is that of `PokerFiguresPolicyTable.judged`. Each seat begins with the same probability. Positions
+    don't hold the players' totals, so the first axis has one entry.
     """
     moves = moves_of(game)
     size, turns = len(moves.swapped), 2 * game.options.max_turns
@@ -135,7 +141,11 @@ def expected_regret(game: Game, tables: Sequence[TurnTable], seat: int) -> NDArr
 
 
 def _visits(
-    arrived: NDArray[np.float64], blocks: list[NDArray[np.int64]], moves: Moves, table: TurnTable, turn: int
+    arrived: NDArray[np.float64],
+    blocks: list[NDArray[np.int64]],
+    moves: Moves,
+    table: PokerFiguresPolicyTable,
+    turn: int,
 ) -> tuple[NDArray[Any], NDArray[np.float64]]:
     """How often all five dice are thrown in a turn, (3, N) by k and position, and where the turn ends, (N,).
 
@@ -144,7 +154,7 @@ def _visits(
         blocks: the positions, level by level from the one where least is written.
         moves: the game.
         table: the mover's policy.
-        turn: as in `TurnTable`.
+        turn: as in `PokerFiguresPolicyTable`.
     """
     size = len(arrived)
     often = np.zeros((NUM_THROWS + 1, size + 4))  # by throws to come; what follows the game's end is not looked at

@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trialea.agents.poker_figures.positions import Space, rows_of
-from trialea.agents.poker_figures.reduced import ReducedSolution, moves_of, without_turns
+from trialea.agents.poker_figures.small_games import SmallGameSolution, moves_of, without_turns
 from trialea.agents.poker_figures.turn import make_turn
-from trialea.agents.policy import TIE, ask, check_can_tell
+from trialea.agents.policy import query_policy, require_explicit_policy
+from trialea.agents.regrets import action_regrets
 from trialea.envs.agent import Agent
 from trialea.envs.game import Game, States
 from trialea.envs.jit import entry, kernel
@@ -43,7 +44,7 @@ REGRET, DECISIONS, OPTIMAL = 0, 1, 2  # the columns of `judged`
 
 
 @dataclass(frozen=True, slots=True)
-class TurnTable:
+class PokerFiguresPolicyTable:
     """A policy's turns, by t, the turns of both players together still to come less 1, and by position.
 
     In the axes of k, 0 to 2 stand for one to three throws to come, the next of them of all five dice.
@@ -69,9 +70,9 @@ class TurnTable:
 def tabulate(
     game: Game,
     agent: Agent,
-    payoffs: ReducedSolution | None = None,
+    payoffs: SmallGameSolution | None = None,
     progress: Callable[[float], None] | None = None,
-) -> TurnTable:
+) -> PokerFiguresPolicyTable:
     """Work out the turns of `agent`, a deterministic one or one that tells its probabilities.
 
     It is shown positions with player_0 to move. Where closed rows may hold different cells that leave the same gap
@@ -83,7 +84,7 @@ def tabulate(
         payoffs: the solution, if its decisions are to be judged.
         progress: called with the share of the work done, from 0 to 1.
     """
-    check_can_tell(agent)
+    require_explicit_policy(agent)
     moves = moves_of(game)
     turns, (size, results) = 2 * game.options.max_turns, moves.following.shape
     writes, ends = np.zeros((turns, size, NUM_THROWS, NUM_THROWS, results)), np.zeros((turns, size, NUM_THROWS))
@@ -96,7 +97,7 @@ def tabulate(
         for low in range(0, size, _CHUNK):
             here = slice(low, min(size, low + _CHUNK))
             states = _decisions(game, sheets[here].view(np.recarray), count + 1)
-            choices = ask(agent, game, states)
+            choices = query_policy(agent, game, states)
             shape = here.stop - low, len(_KINDS), NUM_HANDS
             chances = choices.probabilities.reshape(*shape, -1) if len(choices.sums) else np.empty((0, 0, 0, 0))
             actions, sums = choices.actions.reshape(-1, *shape[1:]), choices.sums.reshape(-1, *shape[1:])
@@ -105,20 +106,17 @@ def tabulate(
             follow(actions, chances, sums, costs, *tables, writes[count, here], ends[count, here], out)
             if progress is not None:
                 progress((count + here.stop / size) / turns)
-    return TurnTable(agent.name, writes, ends, judged, turns * size * DECISIONS_EACH)
+    return PokerFiguresPolicyTable(agent.name, writes, ends, judged, turns * size * DECISIONS_EACH)
 
 
 def _costs(values: NDArray[np.float64], choices: Any) -> NDArray[np.float64]:
     """What is expected of each decision (B, 3): its regret, whether it is not trivial, and then without regret."""
-    best, least = np.fmax.reduce(values, axis=1), np.fmin.reduce(values, axis=1)
-    lost = best[:, None] - values
-    lost[lost <= TIE] = 0.0
+    lost, matters = action_regrets(values)
     if len(choices.sums):
         chances = choices.probabilities / choices.sums[:, None]
     else:
         chances = np.zeros_like(values)
         chances[np.arange(len(values)), choices.actions] = 1.0
-    matters = best - least > TIE
     regret, optimal = np.nansum(chances * lost, axis=1), (chances * (lost == 0.0)).sum(axis=1)
     costs: NDArray[np.float64] = np.stack([regret, np.ones(len(values)), optimal], axis=1) * matters[:, None]
     return costs
@@ -156,10 +154,10 @@ def follow(
         actions: (P, 5, 252) int64, what is done in each decision; empty for a policy of probabilities.
         chances, sums: (P, 5, 252, A) and (P, 5, 252), the probabilities of the actions, up to a factor, and their sums.
         costs: (P, 5, 252, 3), what is expected of each decision; empty if it is not wanted.
-        result_of: as in `trialea.agents.poker_figures.backward.Moves`.
+        result_of: as in `trialea.agents.poker_figures.retrograde.Moves`.
         lattice, kept: as in `trialea.agents.poker_figures.turn.Turn`.
         points: as in `trialea.envs.poker_figures.rules.Tables`.
-        writes, ends, judged: out, all zero before; as in `TurnTable`, for these positions.
+        writes, ends, judged: out, all zero before; as in `PokerFiguresPolicyTable`, for these positions.
     """
     hands = np.empty((2, NUM_HANDS))
     keeps = np.empty(lattice.num_keeps)

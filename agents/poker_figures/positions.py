@@ -267,7 +267,7 @@ def fill_moves(
 
     Args:
         space: the positions, N of them.
-        rows, points: (R,) int64, the results that can be written, as in `trialea.agents.poker_figures.turn.Turn`.
+        rows, points: (R,) int64, the results that can be written, as in `Turn`.
         asks: as in `Turn`.
         following: (N, R) int32, out: the position after the mover has written each result, still to move; or N + LOSS,
             N + DRAW or N + WIN where the game is over, N + BARRED where the result may not be written.

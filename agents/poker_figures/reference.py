@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trialea.agents.poker_figures.leaf import assess_all, make_model
-from trialea.agents.poker_figures.player import TurnPlayer
+from trialea.agents.poker_figures.estimate import assess_all, make_model
 from trialea.agents.poker_figures.search import FILLINGS
+from trialea.agents.poker_figures.turn_player import TurnPlayer
 from trialea.envs.game import Game
 
 
 class ReferenceAgent(TurnPlayer):
-    """Plays its turn exactly, see `TurnPlayer`, by the estimate of `trialea.agents.poker_figures.leaf`."""
+    """Plays its turn exactly, see `TurnPlayer`, by the estimate of `trialea.agents.poker_figures.estimate`."""
 
     name = "reference"
     deterministic = True

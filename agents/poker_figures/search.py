@@ -1,6 +1,6 @@
 """The rest of a turn of Poker Figures, solved exactly for an estimate of the positions between turns.
 
-The estimate (`trialea.agents.poker_figures.leaf`) is, for each filling that the turn may lead to, log-odds that are
+The estimate (`trialea.agents.poker_figures.estimate`) is, for each filling that the turn may lead to, log-odds that are
 linear in the points written. A *line* is a state of the batch with at most one cell written more; lines are the lanes
 of the turn's kernels (`trialea.agents.poker_figures.turn`).
 """

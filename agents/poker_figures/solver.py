@@ -8,8 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trialea.agents.poker_figures.reduced import ReducedSolution, check_solvable, shared_solution, solve_reduced
 from trialea.agents.poker_figures.reference import ReferenceAgent
+from trialea.agents.poker_figures.small_games import (
+    SmallGameSolution,
+    check_solvable,
+    shared_solution,
+    solve_small_game,
+)
 from trialea.agents.poker_figures.solo import SoloSolution, solve_solo
 from trialea.envs.errors import OptionError
 from trialea.envs.game import Game, States
@@ -18,7 +23,7 @@ from trialea.envs.registry import check_own_solver
 
 def solve(
     game: Game, progress: Callable[[float], None] | None = None, turns: int | None = None
-) -> SoloSolution | ReducedSolution:
+) -> SoloSolution | SmallGameSolution:
     """The exact solution of a small game for two players; or, given a number of turns, the solo table.
 
     Args:
@@ -39,7 +44,7 @@ def solve(
         raise OptionError(
             f"{error}. The greatest expected score of one player is solved for a number of turns: --turns 6, turns=6"
         ) from None
-    return solve_reduced(game, progress)
+    return solve_small_game(game, progress)
 
 
 class SolverAgent:
@@ -56,7 +61,7 @@ class SolverAgent:
 
     def __init__(self, game: Game, seed: int = 0) -> None:
         self.game = game
-        self.solution: ReducedSolution | None = None
+        self.solution: SmallGameSolution | None = None
         try:
             check_solvable(game)
         except OptionError:

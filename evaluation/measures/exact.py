@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trialea.agents.policy import check_can_tell
+from trialea.agents.policy import require_explicit_policy
 from trialea.envs.agent import AgentLike, make_agent
 from trialea.envs.errors import OptionError, whole_number
 from trialea.envs.game import Game
@@ -220,7 +220,7 @@ def evaluate_exactly(game: Game | str, agent: AgentLike, progress: Progress | No
     game = Game(game) if isinstance(game, str) else game
     player = make_agent(agent, game)
     module = exact_module(game)
-    check_can_tell(player)
+    require_explicit_policy(player)
     report = progress or (lambda done: None)
     solved, payoffs, note = None, None, ""
     try:

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trialea.agents import solve
-from trialea.agents.policy import TIE
+from trialea.agents.regrets import TIE, action_regrets
+from trialea.envs.agent import ActionValues
 from trialea.envs.errors import OptionError
 from trialea.envs.game import Game, States
 from trialea.evaluation.intervals import interval_of_ratio
@@ -32,8 +33,8 @@ _STANDINGS = {1: "ahead", 0: "level", -1: "behind"}
 
 
 @runtime_checkable
-class HasActionValues(Protocol):
-    """A solution: whatever knows the value of every action.
+class SolutionValues(ActionValues, Protocol):
+    """A solution that values every action.
 
     Attributes:
         unit: what a value counts: the mover's wins (a probability) or its points still to come.
@@ -41,19 +42,15 @@ class HasActionValues(Protocol):
 
     unit: Literal["wins", "points"]
 
-    def action_values(self, states: States) -> NDArray[np.float64]:
-        """The mover's value after each action, (B, A) for (B,) states; NaN where illegal."""
-        ...
 
-
-def solution_of(game: Game) -> HasActionValues:
+def solution_of(game: Game) -> SolutionValues:
     """The exact solution of `game`, from the cache on disk or computed.
 
     Raises:
         OptionError: there is none for these options or this number of players.
     """
     solution = solve(game)
-    if not isinstance(solution, HasActionValues):
+    if not isinstance(solution, SolutionValues):
         raise OptionError(f"what is solved of {game.name} does not value its actions")
     return solution
 
@@ -65,11 +62,8 @@ def regrets(values: NDArray[np.float64], actions: NDArray[np.int64]) -> tuple[ND
         values: (B, A), NaN where an action is illegal.
         actions: (B,), legal ones.
     """
-    best = np.fmax.reduce(values, axis=1)
-    least = np.fmin.reduce(values, axis=1)
-    lost = best - values[np.arange(len(actions)), actions]
-    lost[lost <= TIE] = 0.0
-    return lost, best - least > TIE
+    lost, matters = action_regrets(values)
+    return lost[np.arange(len(actions)), actions], matters
 
 
 class RegretMeter:
@@ -84,7 +78,7 @@ class RegretMeter:
     """
 
     def __init__(
-        self, game: Game, solution: HasActionValues | None, num_agents: int, num_units: int, worst: int = 5
+        self, game: Game, solution: SolutionValues | None, num_agents: int, num_units: int, worst: int = 5
     ) -> None:
         self._game = game
         self._solution = solution

@@ -21,7 +21,7 @@ from trialea.evaluation.matches.match import Match, MatchFailure, join
 from trialea.evaluation.matches.play import play_block
 from trialea.evaluation.matches.schedule import Schedule
 from trialea.evaluation.measures.luck import LuckMeter, ValueFunction, value_function_of
-from trialea.evaluation.measures.regret import HasActionValues, RegretMeter, solution_of
+from trialea.evaluation.measures.regret import RegretMeter, SolutionValues, solution_of
 
 Arrays = Mapping[str, NDArray[Any]]
 _OF_MATCH = ("numbers", "shares", "lengths", "plays", "points", "turns")
@@ -129,7 +129,7 @@ def _named_agent(name: str, game: Game, seed: int) -> Agent:
 
 
 @lru_cache(maxsize=4)
-def _solution(game: Game) -> HasActionValues:
+def _solution(game: Game) -> SolutionValues:
     """Read once in each process."""
     return solution_of(game)
 

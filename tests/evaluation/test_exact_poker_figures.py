@@ -13,7 +13,7 @@ from trialea import OptionError
 from trialea.agents.poker_figures import exact
 from trialea.agents.poker_figures.policy import make_sheets, tabulate
 from trialea.agents.poker_figures.positions import find_positions
-from trialea.agents.poker_figures.reduced import ReducedSolution, moves_of, shared_solution
+from trialea.agents.poker_figures.small_games import SmallGameSolution, moves_of, shared_solution
 from trialea.envs.agent import make_agent
 from trialea.envs.game import Game, States
 from trialea.envs.jit import plain
@@ -26,7 +26,7 @@ def small() -> Game:
     return game_of("poker_figures", 2, **SMALL)
 
 
-def solution() -> ReducedSolution:
+def solution() -> SmallGameSolution:
     return shared_solution(small())
 
 

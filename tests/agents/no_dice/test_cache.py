@@ -14,7 +14,7 @@ import trialea
 from tests.helpers import run_python
 from trialea.agents import cache as table_cache
 from trialea.agents.cache import DamagedTableWarning, cached_array
-from trialea.agents.no_dice.solver import Solution, solve
+from trialea.agents.no_dice.solver import NoDiceSolution, solve
 
 SMALL = {"target": 4, "throws": 2}
 
@@ -25,7 +25,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     yield tmp_path / "tables"
 
 
-def small() -> Solution:
+def small() -> NoDiceSolution:
     return solve(trialea.make_game("no_dice", 2, **SMALL))
 
 

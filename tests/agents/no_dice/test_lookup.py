@@ -12,14 +12,14 @@ import pytest
 from tests.helpers import game_of, positions, rotated
 from trialea import OptionError
 from trialea.agents.no_dice import solver
-from trialea.agents.no_dice.solver import Solution, SolverAgent, compute, solve
-from trialea.agents.policy import TIE
+from trialea.agents.no_dice.solver import NoDiceSolution, SolverAgent, compute, solve
+from trialea.agents.regrets import TIE
 from trialea.envs.game import Game, States
 from trialea.envs.no_dice import rules
 
 
 @cache
-def solved(players: int, **options: Any) -> Solution:
+def solved(players: int, **options: Any) -> NoDiceSolution:
     """A solution worked out here, not read from the disk."""
     return compute(game_of("no_dice", players, **options))
 
@@ -27,7 +27,7 @@ def solved(players: int, **options: Any) -> Solution:
 # --- What states and actions are worth -------------------------------------------------------------------
 
 
-def some_states(players: int, count: int, **options: Any) -> tuple[Solution, States]:
+def some_states(players: int, count: int, **options: Any) -> tuple[NoDiceSolution, States]:
     """A solution, and states from all over games, with nobody out and with some out."""
     solution = solved(players, **options)
     states = positions(solution.game, count, seed=players)

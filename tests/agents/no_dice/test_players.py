@@ -16,7 +16,7 @@ from tests.helpers import game_of, played_out
 from tests.oracle import no_dice as oracle
 from trialea.agents.no_dice.certificate import tie_spread
 from trialea.agents.no_dice.play import play
-from trialea.agents.no_dice.solver import Solution, SolverAgent, compute
+from trialea.agents.no_dice.solver import NoDiceSolution, SolverAgent, compute
 from trialea.agents.no_dice.tables import Filling
 from trialea.agents.no_dice.turn import LANES, NUM_SCORES, make_turn, turn_value
 from trialea.benchmarks import numpy_solver
@@ -26,7 +26,7 @@ Vector = tuple[int, ...]
 
 
 @cache
-def solved(players: int, **options: Any) -> Solution:
+def solved(players: int, **options: Any) -> NoDiceSolution:
     """A solution worked out here, not read from the disk."""
     return compute(game_of("no_dice", players, **options))
 
@@ -147,7 +147,7 @@ def test_values_are_those_of_the_numpy_solver(players: int, target: int) -> None
 # --- The play that the table claims ----------------------------------------------------------------------
 
 
-def chances_of(solution: Solution, vector: Vector) -> np.ndarray:
+def chances_of(solution: NoDiceSolution, vector: Vector) -> np.ndarray:
     """The probability (61,) of each score of the mover's turn, asking the agent about every throw of the dice."""
     game = solution.game
     agent = SolverAgent(game)
@@ -171,7 +171,7 @@ def chances_of(solution: Solution, vector: Vector) -> np.ndarray:
     return chances
 
 
-def one_turn(solution: Solution, vector: Vector, fewer: np.ndarray) -> np.ndarray:
+def one_turn(solution: NoDiceSolution, vector: Vector, fewer: np.ndarray) -> np.ndarray:
     """What the agent's turn at a vector comes to for everybody (n,), going by the table from then on."""
     target, chances = len(solution.values), chances_of(solution, vector)
     found = np.zeros(len(vector))
@@ -264,7 +264,7 @@ def test_best_responses_are_those_of_value_iteration() -> None:
     for total in filling.totals:
         codes = filling.cycles(total)
         filling.enter(codes, filling.rows_of(codes).rows)
-    wrong = Solution(game, {number: known("values", number) for number in range(1, 4)}, 0.0, None)
+    wrong = NoDiceSolution(game, {number: known("values", number) for number in range(1, 4)}, 0.0, None)
     vectors = list(product(range(target), repeat=players))
     chances = {vector: chances_of(wrong, vector) for vector in vectors}
     fewer = known("replies", 2).reshape(target, target, 2)

@@ -16,7 +16,7 @@ from trialea import OptionError
 from trialea.agents.cache import digest_of
 from trialea.agents.no_dice import turn
 from trialea.agents.no_dice.greedy import GreedyAgent
-from trialea.agents.no_dice.solver import Solution, SolverAgent, compute, solve
+from trialea.agents.no_dice.solver import NoDiceSolution, SolverAgent, compute, solve
 from trialea.envs.game import Game, States
 from trialea.envs.no_dice import rules
 
@@ -24,7 +24,7 @@ READINGS: tuple[oracle.Intermediates, ...] = ("any", "natural")
 
 
 @cache
-def solved(**options: Any) -> Solution:
+def solved(**options: Any) -> NoDiceSolution:
     """A solution worked out here, not read from the disk."""
     return compute(game_of("no_dice", 2, **options))
 

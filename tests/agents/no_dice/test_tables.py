@@ -19,7 +19,7 @@ from trialea import OptionError
 from trialea.agents.cache import DamagedTableWarning, cached_array
 from trialea.agents.no_dice import tables
 from trialea.agents.no_dice.cycles import cycles_of, rotated
-from trialea.agents.no_dice.solver import Solution, compute, solve
+from trialea.agents.no_dice.solver import NoDiceSolution, compute, solve
 from trialea.agents.no_dice.tables import Filling
 from trialea.envs.errors import MissingExtraError
 
@@ -39,12 +39,12 @@ def in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables, "QUICK", 0)
 
 
-def small(**settings: Any) -> Solution:
-    solution: Solution = trialea.solve(game_of("no_dice", PLAYERS, **SMALL), lambda _: None, **settings)
+def small(**settings: Any) -> NoDiceSolution:
+    solution: NoDiceSolution = trialea.solve(game_of("no_dice", PLAYERS, **SMALL), lambda _: None, **settings)
     return solution
 
 
-def same(one: Solution, other: Solution) -> bool:
+def same(one: NoDiceSolution, other: NoDiceSolution) -> bool:
     return one.values.tobytes() == other.values.tobytes() and one.certificate == other.certificate
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.helpers import game_of, positions
 from trialea import make_agent
-from trialea.agents.poker_figures.leaf import PACE, POINTS, race_table
+from trialea.agents.poker_figures.estimate import PACE, POINTS, race_table
 from trialea.agents.poker_figures.reference import ReferenceAgent
 from trialea.agents.poker_figures.solver import SolverAgent
 from trialea.benchmarks.keeper_lattice import measure

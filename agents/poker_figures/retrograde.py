@@ -122,7 +122,7 @@ def solve_level(stages: Any, blocks: Any, following: Any, lattice: Any, first: A
         stages: (4, N + 4), see `new_stages`; in: row 0; out: the rows 1 to 3 of the positions.
         blocks: (blocks, LANES), the positions.
         following: as in `Moves`.
-        lattice, first, taken, special: as in `trialea.agents.poker_figures.turn.Turn`.
+        lattice, first, taken, special: as in `Turn`.
     """
     values, fresh = np.empty((lattice.num_keeps, LANES)), np.empty((len(special), LANES))
     gains, out = np.empty((following.shape[1], LANES)), np.empty(LANES)
@@ -192,7 +192,7 @@ def fill_values(
         blocks: (blocks, LANES), the positions, the last one repeated to complete the last block.
         stages: (4, N + 4), the values of the positions and of those that may follow them in the turn.
         following, result_of: as in `Moves`.
-        lattice, first_taken, taken, special, kept: as in `trialea.agents.poker_figures.turn.Turn`.
+        lattice, first_taken, taken, special, kept: as in `Turn`.
         tables: the game's.
         out: (B, A), out: the values of the actions, NaN where illegal; where dice are to be thrown, column 0 is the
             value of that.

@@ -17,19 +17,19 @@ from tests.helpers import game_of, positions
 from tests.oracle import poker_figures as oracle
 from trialea import OptionError, make_game
 from trialea.agents import solve
-from trialea.agents.poker_figures import reduced
+from trialea.agents.poker_figures import small_games
 from trialea.agents.poker_figures.positions import count_positions, make_space
-from trialea.agents.poker_figures.reduced import ReducedSolution
+from trialea.agents.poker_figures.small_games import SmallGameSolution
 from trialea.envs.agent import make_agent
 from trialea.envs.game import Game, States
 from trialea.envs.poker_figures.rules import Options
 from trialea.evaluation import evaluate
 
 
-def solved(**options: Any) -> ReducedSolution:
+def solved(**options: Any) -> SmallGameSolution:
     game = game_of("poker_figures", 2, **options)
-    values, facts = reduced.compute(game)
-    return ReducedSolution(game, values, facts["seconds"])
+    values, facts = small_games.compute(game)
+    return SmallGameSolution(game, values, facts["seconds"])
 
 
 # --- Against plain recursion ------------------------------------------------------------------------------
@@ -129,7 +129,7 @@ SMALL: list[dict[str, Any]] = [
 
 
 @cache
-def small(number: int) -> ReducedSolution:
+def small(number: int) -> SmallGameSolution:
     return solved(**SMALL[number])
 
 
@@ -211,7 +211,7 @@ def test_the_solver_plays_the_solution_and_evaluation_shows_its_regret() -> None
     game = game_of("poker_figures", 2, rows="AD", columns=2, max_turns=3)
     agent: Any = make_agent("solver", game)
     assert agent.deterministic
-    assert isinstance(agent.solution, ReducedSolution)
+    assert isinstance(agent.solution, SmallGameSolution)
     states = positions(game, 50)
     values = agent.action_values(states)
     assert np.array_equal(np.isnan(values), game.masks(states) == 0)

@@ -1,7 +1,7 @@
 """Small games of Poker Figures for two players, solved exactly: few rows, few columns.
 
-See `trialea.agents.poker_figures.backward` for how. Values are the share of the win that a player may expect when both
-play on as well as can be: the probability of winning, and half that of a draw.
+See `trialea.agents.poker_figures.retrograde` for how. Values are the share of the win that a player may expect when
+both play on as well as can be: the probability of winning, and half that of a draw.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trialea.agents.cache import cached_array, digest_of, solve_command, stored_array
-from trialea.agents.poker_figures.backward import (
+from trialea.agents.poker_figures.positions import check_size, count_positions, find_positions, position_in
+from trialea.agents.poker_figures.retrograde import (
     LANES,
     Moves,
     after_turn,
@@ -26,8 +27,7 @@ from trialea.agents.poker_figures.backward import (
     new_stages,
     solve_positions,
 )
-from trialea.agents.poker_figures.positions import check_size, count_positions, find_positions, position_in
-from trialea.agents.policy import TIE
+from trialea.agents.regrets import TIE
 from trialea.envs.errors import OptionError, whole_number
 from trialea.envs.game import Game, States
 from trialea.envs.jit import plain
@@ -41,7 +41,7 @@ _MOST_KEPT = 2**27  # bytes of stages kept in memory
 Progress = Callable[[float], None]
 
 
-class ReducedSolution:
+class SmallGameSolution:
     """The exact values of a small game for two players.
 
     Attributes:
@@ -213,7 +213,7 @@ def check_solvable(game: Game) -> None:
         )
 
 
-def solve_reduced(game: Game, progress: Progress | None = None) -> ReducedSolution:
+def solve_small_game(game: Game, progress: Progress | None = None) -> SmallGameSolution:
     """The exact solution of a small game, from the cache on disk or computed.
 
     Args:
@@ -234,7 +234,7 @@ def solve_reduced(game: Game, progress: Progress | None = None) -> ReducedSoluti
             f" `{solve_command(game)}` first (takes about {entries * _SECONDS / 60:.1f} minutes)"
         )
     values, facts = found or cached_array(description, lambda: compute(game, progress))
-    return ReducedSolution(game, values, facts["seconds"])
+    return SmallGameSolution(game, values, facts["seconds"])
 
 
 def compute(game: Game, progress: Progress | None = None) -> tuple[NDArray[np.float64], dict[str, Any]]:
@@ -263,6 +263,6 @@ def fill_table(values: NDArray[np.float64], moves: Moves, progress: Progress | N
 
 
 @lru_cache(maxsize=4)
-def shared_solution(game: Game) -> ReducedSolution:
+def shared_solution(game: Game) -> SmallGameSolution:
     """One solution for all agents of a process that play the same game."""
-    return solve_reduced(game)
+    return solve_small_game(game)

@@ -1,16 +1,16 @@
-"""What any position of Poker Figures is worth to every seat, by the reference agent's estimate: to measure luck with.
+"""Values of positions of Poker Figures for every seat, by the reference agent's estimate. They serve to measure luck.
 
-Between turns the estimate (`trialea.agents.poker_figures.leaf`) says what share of the win each position is worth. From
-there the turn is solved backwards as the reference agent solves it: F_k is the value of throwing all five dice with k
-throws to come, and G_k(r) that of having written the result r with k to come. G_0 is the estimate itself, G_1(r) the
-F_1 of the sheet with r in it. G_2(r) would ask for a turn of its own for every r; G_1(r) + F_2 - F_1 stands for it,
-as though a throw more were worth as much with r written as without.
+Between turns the estimate (`trialea.agents.poker_figures.estimate`) gives the share of the win that each position is
+worth. From there the turn is solved backwards, as the reference agent solves it. F_k is the value of throwing all five
+dice with k throws to come. G_k(r) is the value with the result r written and k throws to come. G_0 is the estimate
+itself, and G_1(r) is the F_1 of the sheet with r in it. An exact G_2(r) would need one more turn for every r. Instead
+G_1(r) + F_2 - F_1 is used, as if a further throw added as much with r written as without.
 
-With two players, passing is worth what the other's turn leaves, in which passing is worth the same; so it is worked
-out for both together.
+With two players, the value of passing is what the other player's turn leaves. The value of passing in that turn is
+the same number, so both are solved together.
 
-So the values are not exact. But every value before a throw, that of the next player's first throw among them, is the
-exact mean of the values after it, and that is what luck needs.
+The values are therefore not exact. But every value before a throw, also before the next player's first throw, is the
+exact mean of the values after it. That is what the measure of luck needs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trialea.agents.poker_figures import search
-from trialea.agents.poker_figures.leaf import assess_all, make_model
+from trialea.agents.poker_figures.estimate import assess_all, make_model
 from trialea.agents.poker_figures.search import FILLINGS, NUMBER_OF, Leaves
 from trialea.agents.poker_figures.turn import make_turn
 from trialea.envs.game import Game, States
