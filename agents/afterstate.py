@@ -12,7 +12,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
@@ -33,15 +33,13 @@ from trialea.agents.model import (
     written_whole,
 )
 from trialea.envs.agent import ActionValues
-from trialea.envs.errors import OptionError, missing_extra
+from trialea.envs.errors import OptionError, needs_extra
 from trialea.envs.game import Game, States
 from trialea.envs.registry import GAMES, get_spec
 
-try:
+with needs_extra("train", "an afterstate agent", "torch"):
     import torch
     from torch import nn
-except ImportError as error:
-    raise missing_extra("torch", "train", "an afterstate agent") from error
 
 KIND = "afterstate"
 WEIGHTS = "weights.pth"
@@ -159,21 +157,28 @@ def make_afterstates(game: Game) -> Afterstates:
 
 
 class AfterstateAgent:
-    """Plays each turn exactly, to the best of what its network says of the positions after it.
+    """An agent that plays each turn exactly, by the values that its network gives to the positions after the turn.
 
     Args:
-        game: what it plays.
-        network: reads what the game's `Afterstates` shows.
-        name: how it is called in results.
+        game: the game that it plays.
+        network: a network over what the game's `Afterstates` shows.
+        name: its name in results.
+
+    Attributes:
+        action_values: as in `trialea.envs.agent.ActionValues`: the mover's expected share of the win if this agent
+            plays on. There is no such attribute in games whose turns are solved without valuing single actions.
     """
 
     deterministic = True
+    action_values: Callable[[States], NDArray[np.float64]]
 
     def __init__(self, game: Game, network: Network, name: str = KIND) -> None:
         self.name = name
         self.game = game
         self._network = network
         self._player = make_afterstates(game).player(Values(network))
+        if isinstance(self._player, ActionValues):
+            self.action_values = self._player.action_values
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.game, self._network, self.name)
@@ -191,16 +196,6 @@ class AfterstateAgent:
     def act(self, states: States) -> NDArray[np.int64]:
         """A legal action (B,) for each of the (B,) states."""
         return self._player.act(states)
-
-    def action_values(self, states: States) -> NDArray[np.float64]:
-        """The mover's expected share of the win after each action, (B, A), playing on like this; NaN where illegal.
-
-        Raises:
-            OptionError: single actions are not valued in this game.
-        """
-        if not isinstance(self._player, ActionValues):
-            raise OptionError(f"afterstate agents do not value single actions of {self.game.name}")
-        return self._player.action_values(states)
 
 
 def make_network(game: Game, hidden: Sequence[int]) -> Network:

@@ -22,16 +22,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trialea.envs.errors import OptionError, TrialeaError, missing_extra
+from trialea.envs.errors import OptionError, TrialeaError, needs_extra
 from trialea.envs.game import Game, States
 from trialea.envs.padding import ObservationPadder
 
-try:
+with needs_extra("train", "a trained model", "torch"):
     import torch
     from torch import nn
     from torch.nn.utils import skip_init
-except ImportError as error:
-    raise missing_extra("torch", "train", "a trained model") from error
 
 FACTS = "trialea.json"
 POLICY = "policy.pth"

@@ -10,7 +10,7 @@ from pettingzoo import AECEnv
 
 from trialea.benchmarks.timing import compare
 from trialea.envs.aec import MultiAgentEnv
-from trialea.envs.errors import missing_extra
+from trialea.envs.errors import needs_extra
 from trialea.envs.game import Game
 from trialea.envs.registry import GAMES
 
@@ -19,10 +19,8 @@ BATCH = 1024
 
 def connect_four() -> AECEnv[Any, Any, Any]:
     """Make PettingZoo's connect_four with its usual wrappers."""
-    try:
+    with needs_extra("render", "the comparison with connect_four", "pygame"):
         from pettingzoo.classic.connect_four.connect_four import env
-    except ImportError as error:
-        raise missing_extra("pygame", "render", "the comparison with connect_four") from error
     made: AECEnv[Any, Any, Any] = env()  # type: ignore[no-untyped-call]
     return made
 

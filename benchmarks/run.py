@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trialea.envs.errors import UnknownNameError, missing_extra
+from trialea.envs.errors import UnknownNameError, needs_extra
 
 SOLVER_BENCHMARKS = {
     "no_dice": "trialea.benchmarks.run:solver_vs_numpy",
@@ -35,10 +35,8 @@ def batch(game: str) -> dict[str, float]:
 
 def train(game: str) -> dict[str, float]:
     """Training: a real environment against a free one, our policy against stock's, past selves against random play."""
-    try:
+    with needs_extra("train", "the benchmark of training", "torch", "stable_baselines3", "sb3_contrib"):
         from trialea.benchmarks.training import measure
-    except ImportError as error:
-        raise missing_extra("stable-baselines3", "train", "the benchmark of training") from error
     return measure(game)
 
 

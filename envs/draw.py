@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trialea.envs.errors import missing_extra
+from trialea.envs.errors import needs_extra
 
 Colour = tuple[int, int, int]
 
@@ -56,12 +56,10 @@ def require_pictures() -> None:
 
 
 def _pillow() -> Any:
-    try:
+    with needs_extra("render", "drawing a picture", "PIL"):
         import PIL.Image
         import PIL.ImageDraw
         import PIL.ImageFont
-    except ImportError as error:
-        raise missing_extra("pillow", "render", "drawing a picture") from error
     return PIL
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -41,8 +43,26 @@ def whole_number(name: str, value: Any, low: int, high: int) -> int:
     return int(value)
 
 
-def missing_extra(package: str, extra: str, purpose: str) -> MissingExtraError:
-    """The error to raise when `package` cannot be imported, naming the extra that brings it."""
-    return MissingExtraError(
-        f"{purpose} needs {package!r}, which is not installed. Install it with: pip install 'trialea[{extra}]'"
-    )
+@contextmanager
+def needs_extra(extra: str, purpose: str, *modules: str) -> Iterator[None]:
+    """Turn a failed import of one of these modules into an error that names the extra to install.
+
+    Any other failed import passes unchanged: it is a fault in the code or in the installation, and no extra mends it.
+
+    Args:
+        extra: the extra of `trialea` that brings the modules.
+        purpose: what the modules are needed for.
+        modules: top-level modules.
+
+    Raises:
+        MissingExtraError: one of the modules is not installed.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
+        if missing not in modules:
+            raise
+        raise MissingExtraError(
+            f"{purpose} needs {missing!r}, which is not installed. Install it with: pip install 'trialea[{extra}]'"
+        ) from error

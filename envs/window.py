@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trialea.envs.errors import OptionError, missing_extra
+from trialea.envs.errors import OptionError, needs_extra
 from trialea.envs.game import Game
 
 RENDER_MODES = ("ansi", "rgb_array", "human")
@@ -71,8 +71,6 @@ class Renderer:
 
 
 def _pygame() -> Any:
-    try:
+    with needs_extra("render", "render_mode='human'", "pygame"):
         import pygame
-    except ImportError as error:
-        raise missing_extra("pygame", "render", "render_mode='human'") from error
     return pygame

@@ -174,8 +174,9 @@ class RunCallback(BaseCallback):
         found = measure_agents(agents, self._config)
         line = {"frames": self.num_timesteps, "seconds": round(self.seconds, 3), **found}
         write_measurement(self._folder, line, self, self._report)
-        for key, value in found.items():
-            self.logger.record(f"measure/{key}", value)
+        scalars = {f"measure/{key}": value for key, value in found.items()}
+        for output in self.logger.output_formats:  # at once and at this step; `dump` would come a rollout later
+            output.write(scalars, dict.fromkeys(scalars, ()), self.num_timesteps)
         self.bar.measured(self.num_timesteps, found)
 
 

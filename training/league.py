@@ -107,7 +107,8 @@ class League:
     """
 
     def __init__(self, shares: Mapping[str, float], slots: int, priority: Priority, seed: int) -> None:
-        self._shares = {name: share for name, share in shares.items() if share}
+        largest = max(shares.values())  # sums of shares up to 1 stay finite
+        self._shares = {name: share / largest for name, share in shares.items() if share}
         self._slots = slots if PAST in self._shares else 0
         self._priority = priority
         self._seed = seed

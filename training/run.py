@@ -128,10 +128,11 @@ def _judges(config: TrainConfig) -> list[ActionValues]:
         for game in config.make_games():
             judge = make_agent(config.judge, game)
             if not isinstance(judge, ActionValues):
-                raise OptionError(
-                    f"{config.judge!r} cannot judge: it does not say what share of the win actions are worth"
-                    " (action_values)"
-                )
+                raise OptionError(f"judge must be an agent that values actions in {game!r}, got {config.judge!r}")
+            try:
+                judge.action_values(game.start(np.zeros(1, np.uint64)))
+            except OptionError as error:
+                raise OptionError(f"judge: {config.judge!r} cannot judge {game!r}: {error}") from error
             judges.append(judge)
     return judges
 

@@ -24,10 +24,10 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
-from trialea.agents.model import MODEL, written_whole
+from trialea.agents.model import MODEL, PolicyError, written_whole
 from trialea.configs import read
 from trialea.configs.yaml12 import on_one_line, read_yaml, write_yaml
-from trialea.envs.errors import OptionError
+from trialea.envs.errors import OptionError, UnknownNameError
 from trialea.evaluation.measures.regret import solution_of
 from trialea.evaluation.reports.report import read_metrics
 from trialea.training.checkpoint import CONFIG
@@ -307,7 +307,7 @@ def _attempt(trial: Trial, study: optuna.Study, config: TuneConfig, folder: Path
         training = config.training(values)
         judge = _Judge(trial, metric, training)
         finished = _go_on(training, folder / _run_of(trial), judge, progress)
-    except ValueError as error:  # values that do not fit together, or with which learning breaks down
+    except (OptionError, UnknownNameError, PolicyError) as error:  # the values don't fit together, or learning diverges
         trial.set_user_attr(REFUSED, str(error))
         raise optuna.TrialPruned(str(error)) from error
     except BaseException:

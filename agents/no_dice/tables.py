@@ -28,7 +28,7 @@ from trialea.agents.cache import cached_array, parts_folder, stored_array
 from trialea.agents.no_dice.certificate import certify_cycles
 from trialea.agents.no_dice.cycles import cycles_of, rotated, solve_cycles
 from trialea.agents.no_dice.turn import LANES, make_turn
-from trialea.envs.errors import OptionError, missing_extra
+from trialea.envs.errors import OptionError, needs_extra
 from trialea.envs.game import Game
 
 Kind = Literal["values", "replies"]
@@ -223,15 +223,13 @@ def check_parallel(parallel: str) -> None:
 
 def _backend(name: str) -> Any:
     """The context in which joblib divides work by the backend of this name."""
-    try:
+    with needs_extra("cluster", f"parallel={name!r}", "joblib", "ray"):
         import joblib
 
         if name == "ray":
             from ray.util.joblib import register_ray
 
             register_ray()
-    except ImportError as error:
-        raise missing_extra(error.name or name, "cluster", f"parallel={name!r}") from error
     settings = {"ray_remote_args": _RAY} if name == "ray" else {}
     try:
         return joblib.parallel_config(name, n_jobs=-1, **settings)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trialea.envs.errors import missing_extra
+from trialea.envs.errors import needs_extra
 from trialea.evaluation.intervals import t_interval
 from trialea.evaluation.results import Adjusted, Evaluation, Regret, RegretBin
 from trialea.evaluation.tournaments.ratings import Ratings
@@ -58,10 +58,8 @@ def settings() -> AbstractContextManager[None]:
     Raises:
         MissingExtraError: Matplotlib is not installed.
     """
-    try:
+    with needs_extra("report", "a report", "matplotlib"):
         import matplotlib
-    except ImportError:
-        raise missing_extra("matplotlib", "report", "a report") from None
     return matplotlib.rc_context(_SETTINGS)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from trialea.envs.errors import OptionError, missing_extra
+from trialea.envs.errors import OptionError, needs_extra
 from trialea.evaluation.intervals import Interval
 from trialea.evaluation.measures.luck import in_times
 from trialea.evaluation.reports import plots
@@ -88,10 +88,8 @@ def render_tournament(tournament: Tournament) -> str:
 
 
 def _environment() -> Any:
-    try:
+    with needs_extra("report", "a report", "jinja2"):
         from jinja2 import Environment, PackageLoader, StrictUndefined
-    except ImportError:
-        raise missing_extra("jinja2", "report", "a report") from None
     loader = PackageLoader("trialea.evaluation.reports")
     environment = Environment(
         loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True

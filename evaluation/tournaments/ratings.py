@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trialea.envs.errors import missing_extra
+from trialea.envs.errors import needs_extra
 from trialea.evaluation.intervals import Interval
 from trialea.evaluation.matches.match import Match
 
@@ -69,10 +69,8 @@ def fit_ratings(
     Raises:
         MissingExtraError: choix is not installed.
     """
-    try:
+    with needs_extra("tournament", "a rating", "choix"):
         import choix
-    except ImportError:
-        raise missing_extra("choix", "tournament", "a rating") from None
     k = len(match.turns)
     by_unit = _comparisons(match)
     one = _a_unit(by_unit, k)

@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterator
 from concurrent.futures import BrokenExecutor
 from typing import Any
 
-from trialea.envs.errors import missing_extra
+from trialea.envs.errors import needs_extra
 from trialea.evaluation.tournaments.blocks import Job, Outcome, play
 
 _ROUNDS = 4  # blocks for each worker that Ray is handed together
@@ -33,10 +33,8 @@ def play_all(backend: str, workers: int | None, job: Job, waiting: deque[int]) -
 
 def load_joblib() -> Any:
     """Joblib, or the error that says which extra brings it."""
-    try:
+    with needs_extra("tournament", "a tournament", "joblib"):
         import joblib
-    except ImportError:
-        raise missing_extra("joblib", "tournament", "a tournament") from None
     return joblib
 
 
@@ -49,11 +47,9 @@ def check_backend(backend: str) -> None:
 
 def _ray() -> Any:
     """Ray, known to joblib."""
-    try:
+    with needs_extra("cluster", "the backend ray", "ray"):
         import ray
         from ray.util.joblib import register_ray
-    except ImportError:
-        raise missing_extra("ray", "cluster", "the backend ray") from None
     register_ray()
     return ray
 

@@ -28,9 +28,11 @@ def network_of(game: Game, seed: int = 0) -> nn.Sequential:
     return network.requires_grad_(False)
 
 
-def league_with(game: Game, snapshots: int, priority: Any = "uniform", slots: int = 3, count: int = 600) -> Any:
+def league_with(
+    game: Game, snapshots: int, priority: Any = "uniform", slots: int = 3, count: int = 600, weight: float = 1.0
+) -> Any:
     """A league, its games of `game`, and the snapshots it was given."""
-    league = League({"random": 1.0, "past": 3.0}, slots, priority, seed=7)
+    league = League({"random": weight, "past": 3.0 * weight}, slots, priority, seed=7)
     games = league.seat(game, None, count, "rotate")
     games.seed(range(count))
     networks = [network_of(game, seed) for seed in range(snapshots)]
@@ -85,8 +87,9 @@ def test_past_selves_are_asked_together(name: str) -> None:
 # Who is drawn ----------------------------------------------------------------------------------------------------
 
 
-def test_one_snapshot_gets_all_the_games_against_past_selves() -> None:
-    _, games, _ = league_with(game_of("no_dice"), 1)
+@pytest.mark.parametrize("weight", [1.0, 0.1, 5e307, 1e-300])
+def test_one_snapshot_gets_all_the_games_against_past_selves(weight: float) -> None:
+    _, games, _ = league_with(game_of("no_dice"), 1, weight=weight)
     games.start()
     drawn = np.bincount(others(games), minlength=4) / 600
     assert drawn[2:].sum() == 0

@@ -89,19 +89,27 @@ def test_a_run_paid_by_regret_resumes_exactly(tmp_path: Path, monkeypatch: pytes
 
 
 def test_who_values_no_actions_cannot_judge(tmp_path: Path) -> None:
-    with pytest.raises(OptionError, match="'greedy' cannot judge"):
-        run(tiny(stages=REGRET, judge="greedy"), tmp_path / "run")
+    for judge in ("greedy", "zoo:afterstate-2p"):  # of which the latter solves whole turns in No Dice
+        with pytest.raises(OptionError, match=f"judge must be an agent that values actions in .*, got '{judge}'"):
+            run(tiny(stages=REGRET, judge=judge, options={}), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_judge_that_refuses_the_options_is_refused_before_there_is_a_folder(tmp_path: Path) -> None:
+    options = {"sum_throws": True, "max_turns": 3}
+    with pytest.raises(OptionError, match="judge: 'reference' cannot judge .*sum_throws"):
+        run(tiny("poker_figures", stages=REGRET, judge="reference", options=options), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
 def test_regret_is_judged_in_the_game_as_it_is() -> None:
-    with pytest.raises(ValueError, match="cannot change options"):
+    with pytest.raises(ValueError, match="must not change options"):
         tiny(stages=[{**REGRET[0], "options": {"target": 5}}])
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"throws": 2}, "cannot change throws"), ({"target": 0}, "target must be"), ({"goal": 3}, "no option goal")],
+    [({"throws": 2}, "must not change throws"), ({"target": 0}, "target must be"), ({"goal": 3}, "no option goal")],
 )
 def test_options_that_do_not_fit_are_refused(options: dict[str, Any], message: str, tmp_path: Path) -> None:
     stage = f"{{until: 1.0, reward: win, horizon: game, options: {options}}}"

@@ -139,17 +139,20 @@ def test_the_folder_holds_checkpoints_and_a_model_and_no_litter(finished: Path) 
     assert newest_checkpoint(finished / "checkpoints") == finished / "checkpoints" / f"{6 * ROLLOUT:012d}"
 
 
-def test_tensorboard_shows_win_rate_and_regret(finished: Path) -> None:
+def scalars(folder: Path, tag: str) -> list[Any]:
+    """The events of one of TensorBoard's scalars, with `step` and `value`."""
     events = import_module("tensorboard.backend.event_processing.event_accumulator")
-    read = events.EventAccumulator(str(finished / "tensorboard"))
+    read = events.EventAccumulator(str(folder / "tensorboard"))
     read.Reload()
-    tags = read.Tags()["scalars"]
-    assert {"measure/win_rate/random", "measure/regret", "train/entropy_coefficient", "train/loss"} <= set(tags)
+    return list(read.Scalars(tag))
+
+
+def test_tensorboard_shows_win_rate_and_regret(finished: Path) -> None:
+    assert scalars(finished, "train/entropy_coefficient") and scalars(finished, "train/loss")
     for tag, key in (("measure/regret", "regret"), ("measure/win_rate/random", "win_rate/random")):
-        shown = [event.value for event in read.Scalars(tag)]
-        assert shown == pytest.approx([line[key] for line in metrics(finished)])
-    steps = [event.step for event in read.Scalars("measure/regret")]  # written with the rollout that follows
-    assert steps == [ROLLOUT, 5 * ROLLOUT, 8 * ROLLOUT]
+        shown = scalars(finished, tag)
+        assert [event.value for event in shown] == pytest.approx([line[key] for line in metrics(finished)])
+        assert [event.step for event in shown] == [line["frames"] for line in metrics(finished)]
 
 
 def test_the_model_is_an_agent_and_stock_maskable_ppo_loads_it(finished: Path) -> None:
@@ -248,6 +251,16 @@ def test_a_stopped_run_resumes_to_the_very_same_end(
     assert not (folder / "model.zip").exists()
     assert resume(folder, progress=False) is True
     assert_same_outcome(folder, finished)
+
+
+def test_tensorboard_shows_a_measurement_just_before_a_break(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(self: RunCallback) -> bool:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(RunCallback, "_on_step", fail)
+    with pytest.raises(KeyboardInterrupt):
+        run(tiny(), tmp_path / "run")
+    assert [event.step for event in scalars(tmp_path / "run", "measure/regret")] == [0]
 
 
 def test_stopping_loses_nothing_not_even_the_rollout_that_is_under_way(

@@ -358,8 +358,19 @@ def test_values_that_do_not_fit_together_are_told_and_passed_over(tmp_path: Path
     found = tune(config(tmp_path, space=space, trials=8), tmp_path / "study", progress=False)
     refused = [trial for trial in found.trials if trial.refused]
     assert refused and all(trial.values == {"ppo.environments": 27, "ppo.n_steps": 19} for trial in refused)
-    assert all(trial.state == "pruned" and "single decision" in trial.refused for trial in refused)
+    assert all(trial.state == "pruned" and "a single decision" in trial.refused for trial in refused)
     assert len(found.trials) == 8
+
+
+def test_an_error_of_another_kind_stops_the_search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fault in the code must not pass for values that don't fit together."""
+
+    def fail(*_: object) -> bool:
+        raise ValueError("shapes (3,) and (4,) do not match")
+
+    monkeypatch.setattr(tuning, "train", fail)
+    with pytest.raises(ValueError, match="shapes"):
+        tune(config(tmp_path, trials=1), tmp_path / "study", progress=False)
 
 
 def test_a_missing_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

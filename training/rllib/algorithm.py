@@ -6,15 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from trialea.envs.errors import missing_extra
+from trialea.envs.errors import needs_extra
 from trialea.training.config import Ramp, RllibConfig
 
-try:
+with needs_extra("cluster", "training with RLlib", "ray"):
     import ray
     from ray.rllib.algorithms.ppo import PPOConfig
     from ray.rllib.core.rl_module import MultiRLModuleSpec, RLModuleSpec
-except ImportError as error:
-    raise missing_extra("ray", "cluster", "training with RLlib") from error
 
 from trialea.training.rllib.env import CountingEnv
 from trialea.training.rllib.module import MaskedPolicy

@@ -9,14 +9,12 @@ import numpy as np
 from gymnasium import spaces
 
 from trialea.envs.aec import MultiAgentEnv
-from trialea.envs.errors import IllegalActionError, missing_extra
+from trialea.envs.errors import IllegalActionError, needs_extra
 from trialea.envs.spaces import observation_box
 from trialea.training.rllib.turns import Moved, Turns
 
-try:
+with needs_extra("cluster", "training with RLlib", "ray"):
     from ray.rllib.env.multi_agent_env import MultiAgentEnv as RllibEnv
-except ImportError as error:
-    raise missing_extra("ray", "cluster", "training with RLlib") from error
 
 
 class GamesEnv(RllibEnv):  # type: ignore[misc]  # Ray is not among the packages that types are checked with

@@ -10,14 +10,12 @@ import torch
 from torch import nn
 
 from trialea.agents.model import ACTIVATIONS
-from trialea.envs.errors import missing_extra
+from trialea.envs.errors import needs_extra
 
-try:
+with needs_extra("cluster", "training with RLlib", "ray"):
     from ray.rllib.core.columns import Columns
     from ray.rllib.core.rl_module.apis.value_function_api import ValueFunctionAPI
     from ray.rllib.core.rl_module.torch import TorchRLModule
-except ImportError as error:
-    raise missing_extra("ray", "cluster", "training with RLlib") from error
 
 # The score of an illegal action. Its probability is exactly 0; with minus infinity itself, gradients are no numbers.
 ILLEGAL = torch.finfo(torch.float32).min

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from trialea.commands.console import tell
-from trialea.envs.errors import OptionError, missing_extra
+from trialea.envs.errors import OptionError, needs_extra
 
 
 def train(
@@ -21,10 +21,8 @@ def train(
     resume: Annotated[str, typer.Option(help="Go on with the run in this folder.")] = "",
 ) -> None:
     """Train a policy. Ctrl-C stops after saving everything; --resume goes on."""
-    try:
+    with needs_extra("train", "training", "torch", "stable_baselines3", "sb3_contrib", "tensorboard"):
         from trialea.training import config as configuration, run as training
-    except ImportError as error:
-        raise missing_extra("stable-baselines3", "train", "training") from error
     if resume:
         if config or out_folder or change:
             raise OptionError("--resume takes the configuration of the run: give it alone")

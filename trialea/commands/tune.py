@@ -11,7 +11,7 @@ from rich.table import Table
 
 from trialea.commands.console import out, print_json, tell
 from trialea.commands.options import AsJson
-from trialea.envs.errors import OptionError, missing_extra
+from trialea.envs.errors import OptionError, needs_extra
 
 if TYPE_CHECKING:
     from trialea.training.tuning import Tried, Tuned
@@ -25,13 +25,13 @@ def tune(
     as_json: AsJson = False,
 ) -> None:
     """Search for good settings of a training. Ctrl-C stops; the same command goes on, and several share the work."""
-    try:
+    with needs_extra(
+        "tune", "tuning", "optuna", "sqlalchemy", "torch", "stable_baselines3", "sb3_contrib", "tensorboard"
+    ):
         import optuna
 
         from trialea.training import tuning
         from trialea.training.config import load_tuning_config, shipped_tuning_configs
-    except ImportError as error:
-        raise missing_extra("optuna", "tune", "tuning") from error
     if not config:
         raise OptionError(f"name a configuration; ours are: {', '.join(shipped_tuning_configs())}")
     changes = [*(change or ()), *([f"storage={json.dumps(storage)}"] if storage else ())]

@@ -1,0 +1,32 @@
+"""Errors that other modules rely on: which failed imports an extra would mend."""
+
+from __future__ import annotations
+
+import pytest
+
+from trialea.envs.errors import MissingExtraError, needs_extra
+
+
+@pytest.mark.parametrize("name", ["torch", "torch.nn"])
+def test_a_module_that_is_not_installed_is_named_with_its_extra(name: str) -> None:
+    with (
+        pytest.raises(MissingExtraError, match=r"training needs 'torch'.*'trialea\[train\]'") as caught,
+        needs_extra("train", "training", "torch", "stable_baselines3"),
+    ):
+        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+    assert isinstance(caught.value.__cause__, ModuleNotFoundError)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        ModuleNotFoundError("No module named 'trialea.training.nothing'", name="trialea.training.nothing"),
+        ImportError("cannot import name 'Nothing' from 'torch'", name="torch"),
+        ImportError("libcudart.so.12: cannot open shared object file"),
+    ],
+    ids=str,
+)
+def test_any_other_failed_import_is_shown_as_it_is(fault: ImportError) -> None:
+    with pytest.raises(ImportError) as caught, needs_extra("train", "training", "torch"):
+        raise fault
+    assert caught.value is fault
