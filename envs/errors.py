@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -66,3 +67,9 @@ def needs_extra(extra: str, purpose: str, *modules: str) -> Iterator[None]:
         raise MissingExtraError(
             f"{purpose} needs {missing!r}, which is not installed. Install it with: pip install 'trialea[{extra}]'"
         ) from error
+
+
+def did_you_mean(name: object, known: Iterable[str]) -> str:
+    """Return a sentence with the known name that is nearest to a mistyped one, after a space; empty if none is near."""
+    near = get_close_matches(str(name), known, n=1)
+    return f" Did you mean {near[0]!r}?" if near else ""

@@ -22,22 +22,17 @@ os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
 def cli(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
     """Runs `trialea` with some words in this process."""
     from tests.command_line import Done
-    from trialea.commands import app as command_line
+    from trialea.commands.main import run
 
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("TERM", "dumb")
     monkeypatch.setenv("COLUMNS", "80")
 
     def call(*words: Any, stdin: str = "") -> Done:
-        monkeypatch.setattr(sys, "argv", ["trialea", *map(str, words)])
         monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
         capsys.readouterr()
-        code: Any = 0
-        try:
-            command_line.main()
-        except SystemExit as stopped:
-            code = stopped.code
+        code = run([str(word) for word in words])
         captured = capsys.readouterr()
-        return Done(code or 0, captured.out, captured.err)
+        return Done(code, captured.out, captured.err)
 
     return call

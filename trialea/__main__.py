@@ -1,6 +1,6 @@
-"""`python -m trialea`: the command line."""
+"""Start the command line: `python -m trialea`."""
 
-from trialea.commands.app import main
+from trialea.commands.main import main
 
 if __name__ == "__main__":
     main()

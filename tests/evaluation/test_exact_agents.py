@@ -16,7 +16,7 @@ from trialea import OptionError
 from trialea.agents.model import ModelAgent
 from trialea.agents.no_dice.policy import tabulate
 from trialea.commands.exploit import exploit
-from trialea.commands.options import OPEN
+from trialea.commands.options import WITH_GAME_OPTIONS
 from trialea.envs.agent import is_deterministic
 from trialea.envs.game import Game, States
 from trialea.evaluation import evaluate_exactly, exact_value, play_match, tabulate_policy
@@ -69,7 +69,7 @@ def test_a_network_that_samples_wins_as_often_as_it_should() -> None:
 
 def run(*words: str) -> Any:
     app = typer.Typer()
-    app.command(context_settings=OPEN)(exploit)
+    app.command(context_settings=WITH_GAME_OPTIONS)(exploit)
     return CliRunner().invoke(app, words)
 
 
@@ -95,4 +95,4 @@ def test_the_command_prints_tables_for_a_person(agent: str) -> None:
 def test_the_command_refuses_what_it_does_not_know(words: tuple[str, ...]) -> None:
     done = run(*words)
     assert isinstance(done.exception, OptionError)
-    assert "name one agent" in str(done.exception) or "no such option: --depth" in str(done.exception)
+    assert "exactly one agent" in str(done.exception) or "no such option: --depth" in str(done.exception)

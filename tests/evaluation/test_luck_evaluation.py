@@ -193,4 +193,4 @@ def test_the_command_takes_luck_out_unless_told_not_to() -> None:
     shown = CliRunner().invoke(app, words, env=environment).stdout
     assert "without luck" in shown and "by the solution's values" in shown
     plain = CliRunner().invoke(app, [*words, "--no-luck"], env=environment).stdout
-    assert "without luck" not in plain and "Luck not taken out: it was not asked for" in plain
+    assert "without luck" not in plain and "Luck not removed: it was not asked for" in plain

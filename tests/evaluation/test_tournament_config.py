@@ -13,6 +13,7 @@ import typer
 import yaml
 from typer.testing import CliRunner
 
+from tests.command_line import Cli
 from tests.evaluation.test_ratings import luce, match_of
 from tests.evaluation.test_report import read
 from trialea import GAMES
@@ -271,9 +272,9 @@ def test_the_run_folder_is_the_first_that_is_free(tmp_path: Path, monkeypatch: p
 @pytest.mark.parametrize(
     ("words", "named"),
     [
-        ([], "name a configuration; ours are: configs/tournaments/"),
-        (["a.yaml", "--resume", "b"], "--resume takes the configuration"),
-        (["--out", "a", "--resume", "b"], "--resume takes the configuration"),
+        ([], "CONFIG is missing. Give a YAML file, or one that the package brings: configs/tournaments/"),
+        (["a.yaml", "--resume", "b"], "--resume can be given with --set only"),
+        (["--out", "a", "--resume", "b"], "--resume can be given with --set only"),
         (["nothing.yaml"], "there is no configuration nothing.yaml"),
         (["--resume", "nowhere"], "no tournament's folder"),
     ],
@@ -285,14 +286,14 @@ def test_words_that_cannot_be(words: list[str], named: str, tmp_path: Path, monk
     assert named in str(done.exception)
 
 
-def test_a_stopped_tournament_says_how_to_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stopped_tournament_says_how_to_continue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli) -> None:
     def stop(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("trialea.evaluation.tournaments.workers.play", stop)
-    done = command(written(tmp_path, **SHORT), "--out", tmp_path / "run")
-    assert done.exit_code == 130
-    assert f"To go on: trialea tournament --resume {tmp_path / 'run'}" in done.stderr
+    done = cli("tournament", written(tmp_path, **SHORT), "--out", tmp_path / "run")
+    assert done.code == 130
+    assert f"To continue: trialea tournament --resume {tmp_path / 'run'}" in done.err
 
 
 @pytest.mark.parametrize("as_json", [True, False])

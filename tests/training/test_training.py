@@ -329,7 +329,7 @@ def test_ctrl_c_stops_a_process_which_then_resumes_to_the_very_same_end(tmp_path
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
-    assert "To go on: trialea train --resume stopped" in errors
+    assert "To continue: trialea train --resume stopped" in errors
     assert "Traceback" not in errors
     reached = newest_checkpoint(tmp_path / "stopped" / "checkpoints")
     assert reached is not None and 0 <= int(reached.name) < config.frames

@@ -288,7 +288,7 @@ def test_another_storage_by_url_and_on_the_command_line(tmp_path: Path, monkeypa
     assert "Trial 0 complete at" in done.stderr
     shown = CliRunner().invoke(app, words)
     assert "Trials of some: 1 complete, 0 pruned, 0 running." in shown.output
-    assert "To train so: trialea train study/best.yaml" in shown.output
+    assert "To train with these settings: trialea train study/best.yaml" in shown.output
 
 
 # What is refused ---------------------------------------------------------------------------------------------------

@@ -1,38 +1,165 @@
-"""What the commands print with: standard output, standard error, JSON and progress."""
+"""Print for the person at the terminal: lines, tables, JSON and progress.
+
+Every command prints through this module, so that its output is readable at any width and in any encoding. A command's
+result goes to standard output, everything else to standard error.
+"""
 
 from __future__ import annotations
 
+import codecs
 import json
+import sys
 import time
-from collections.abc import Callable, Iterator
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
-import typer
 from rich.console import Console
+from rich.measure import Measurement
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
 
-out = Console(markup=False)  # names and texts are shown as they are, whatever brackets they hold
-err = Console(markup=False, stderr=True)
+# Names and texts are printed as they are, with any brackets and colons that they hold.
+out = Console(markup=False, emoji=False, highlight=False)
+err = Console(markup=False, emoji=False, highlight=False, soft_wrap=True, stderr=True)
+
+MAX_MESSAGE = 2000  # characters of an error or a warning
+MAX_WIDTH = 10_000  # wider than any table that could be printed
+LINE_SECONDS = 30.0  # between two lines of progress, where standard error is not a terminal
+
+
+# Encodings ---------------------------------------------------------------------------------------------------------
+
+_SPELLED = str.maketrans(
+    {
+        "─": "-",
+        "━": "-",
+        "│": "|",
+        "–": "-",
+        "—": "-",
+        "−": "-",
+        "÷": "/",
+        "×": "x",
+        "∶": ":",
+        "·": ".",
+        "…": "...",
+        "→": "->",
+        "\u2018": "'",
+        "’": "'",
+        "“": '"',
+        "”": '"',
+        "≤": "<=",
+        "≥": ">=",
+        "≈": "~",
+    }
+)
+
+
+def _spell(error: UnicodeError) -> tuple[str, int]:
+    """Replace characters that an encoding lacks by something readable in ASCII; an error handler for `codecs`."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return "".join(map(_in_ascii, error.object[error.start : error.end])), error.end
+
+
+def _in_ascii(character: str) -> str:
+    if "\udc80" <= character <= "\udcff":  # a byte of a path that is not valid in the encoding of the file system
+        return f"\\x{ord(character) - 0xDC00:02x}"
+    spelled = unicodedata.normalize("NFKD", character.translate(_SPELLED))
+    return spelled.encode("ascii", "ignore").decode() or character.encode("ascii", "backslashreplace").decode()
+
+
+codecs.register_error("trialea", _spell)
+
+
+def accept_any_text() -> None:
+    """Make standard input and output accept every text, whatever their encoding."""
+    for stream, errors in ((sys.stdin, "backslashreplace"), (sys.stdout, "trialea"), (sys.stderr, "trialea")):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors=errors)
+
+
+def on_one_line(text: str) -> str:
+    """Return a text as one line, shortened if it is very long, with control characters escaped."""
+    line = "".join(map(_visible, " ".join(text.splitlines())))
+    return line if len(line) <= MAX_MESSAGE else f"{line[: MAX_MESSAGE - 300]} … {line[-300:]}"
+
+
+def _visible(character: str) -> str:
+    if character.isprintable() or "\udc80" <= character <= "\udcff":
+        return character
+    return character.encode("unicode_escape", "surrogatepass").decode("ascii")
+
+
+@contextmanager
+def when_stopped(message: str) -> Iterator[None]:
+    """Say on Ctrl-C what is kept and how to continue, unless what was stopped says so itself."""
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        raise KeyboardInterrupt(str(stop) or message) from None
+
+
+# Lines and tables --------------------------------------------------------------------------------------------------
 
 
 def tell(words: str, style: str = "") -> None:
-    """A line on standard error, not wrapped: it may hold a path or a command to copy."""
-    err.print(words, style=style, highlight=False, soft_wrap=True)
+    """Print a line on standard error. It is not wrapped, since it may hold a path or a command to copy."""
+    err.print(words, style=style)
 
 
 def print_json(data: Any) -> None:
-    """Plain data as JSON on standard output."""
-    typer.echo(json.dumps(data, indent=2, ensure_ascii=False))
+    """Print plain data as JSON on standard output, in UTF-8 whatever the encoding of the terminal."""
+    text = json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+    binary = getattr(sys.stdout, "buffer", None)
+    if binary is None:  # standard output is closed, or some program has put a text stream in its place
+        print(text, end="")
+        return
+    sys.stdout.flush()
+    binary.write(text.encode("utf-8", "backslashreplace"))  # the escape of a lone surrogate is JSON's as well
+    binary.flush()
 
 
-LINE_SECONDS = 30.0  # between lines of progress, where standard error is no terminal
+def show_table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str = "") -> None:
+    """Print a table; where it is wider than the terminal, print each row as a list instead, so that nothing is cut.
+
+    The first column says what a row is about.
+    """
+    table, listed = Table(*columns), list(rows)
+    for row in listed:
+        table.add_row(*row)
+    if title:
+        out.print(title, style="italic")
+    if Measurement.get(out, out.options.update_width(MAX_WIDTH), table).maximum <= out.width:
+        out.print(table)
+        return
+    for row in listed:
+        out.print(f"{columns[0]} {row[0]}".strip(), style="bold", soft_wrap=True)
+        show_record(zip(columns[1:], row[1:], strict=True), indent=2)
+
+
+def show_record(items: Iterable[tuple[str, str]], indent: int = 0) -> None:
+    """Print names and values below each other; a value may have several lines."""
+    pairs = list(items)
+    width = max((len(name) for name, _ in pairs), default=0)
+    for name, value in pairs:
+        for number, line in enumerate(value.split("\n")):
+            out.print(f"{'':{indent}}{name if number == 0 else '':{width}}  {line}".rstrip(), soft_wrap=True)
+
+
+# Progress ----------------------------------------------------------------------------------------------------------
 
 
 @contextmanager
 def progress_bar(label: str) -> Iterator[Callable[[float], None]]:
-    """A progress bar on standard error, told the share of the work that is done; where that is no terminal, lines."""
+    """Show progress on standard error: a bar, or where that is not a terminal, a line now and then.
+
+    Yields:
+        A function to call with the share of the work that is done, from 0 to 1.
+    """
     if not err.is_terminal:
         yield _lines(label)
         return
@@ -43,16 +170,16 @@ def progress_bar(label: str) -> Iterator[Callable[[float], None]]:
 
 
 def _lines(label: str) -> Callable[[float], None]:
-    """Tells the share of the work that is done, and the time left, in a line now and then."""
-    told = time.monotonic()
-    begun: tuple[float, float] | None = None  # when the work was first heard of, and the share done by then
+    """Return a function that prints the share of the work done, and the time left, in a line now and then."""
+    last = time.monotonic()
+    begun: tuple[float, float] | None = None  # the time of the first call, and the share done by then
 
     def report(done: float) -> None:
-        nonlocal told, begun
+        nonlocal last, begun
         now = time.monotonic()
         begun = begun or (now, done)
-        if now - told >= LINE_SECONDS and done > begun[1]:
-            told = now
+        if now - last >= LINE_SECONDS and done > begun[1]:
+            last = now
             left = (now - begun[0]) * (1 - done) / (done - begun[1])
             tell(f"{label}: {done:.0%}, {timedelta(seconds=round(left))} left")
 

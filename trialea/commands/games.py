@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from rich.table import Table
-
-from trialea.commands.console import out, print_json
+from trialea.commands.console import out, print_json, show_record
 from trialea.commands.options import AsJson, options_of
 from trialea.envs.registry import GAMES
 
 
 def games(as_json: AsJson = False) -> None:
-    """List the games, their options with defaults, and the agents that they offer by name."""
+    """List the games with their options and agents."""
     from trialea.agents import zoo
     from trialea.envs.package import package_of
 
     rows: list[dict[str, Any]] = []
     for entry in GAMES.values():
         rules = package_of(entry.name).rules
-        options = options_of(entry.name)
         rows.append(
             {
                 "game": entry.name,
@@ -27,21 +24,26 @@ def games(as_json: AsJson = False) -> None:
                 "gymnasium": entry.gym_id,
                 "pettingzoo": entry.pettingzoo_id,
                 "players": [rules.MIN_PLAYERS, rules.MAX_PLAYERS],
-                "options": options,
+                "options": options_of(entry.name),
                 "agents": list(entry.agents),
                 "zoo": zoo.names(entry.name),
             }
         )
     if as_json:
         print_json(rows)
-        return
-    table = Table("game", "players")
-    for column in ("options", "agents", "what it is"):
-        table.add_column(column, overflow="fold")
-    for row in rows:
-        low, high = row["players"]
-        settings = "\n".join(f"--{key.replace('_', '-')}={value}" for key, value in row["options"].items())
-        table.add_row(
-            row["game"], f"{low} to {high}", settings, "\n".join([*row["agents"], *row["zoo"]]), row["summary"]
-        )
-    out.print(table)
+    else:
+        for row in rows:
+            _show(row)
+
+
+def _show(row: dict[str, Any]) -> None:
+    low, high = row["players"]
+    options = [f"--{name.replace('_', '-')}={value}" for name, value in row["options"].items()]
+    out.print(row["game"], style="bold")
+    items = {
+        "summary": row["summary"],
+        "players": f"{low} to {high}",
+        "options": "\n".join(options),
+        "agents": "\n".join([*row["agents"], *row["zoo"]]),
+    }
+    show_record(items.items(), indent=2)

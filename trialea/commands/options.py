@@ -1,4 +1,8 @@
-"""Options that several commands share, and a game's own options, which are read from the words left over."""
+"""Read the options of a command: those that several commands share, and those of a game, such as `--target 20`.
+
+Which options a game has differs from game to game. A command registered with `WITH_GAME_OPTIONS` leaves the words that
+it doesn't know to `split_words` or `make_game`.
+"""
 
 from __future__ import annotations
 
@@ -9,26 +13,56 @@ from typing import Annotated, Any
 import typer
 
 from trialea.configs.yaml12 import YamlError, read_yaml
-from trialea.envs.errors import OptionError
+from trialea.envs.errors import OptionError, did_you_mean
+from trialea.envs.game import Game
 from trialea.envs.package import package_of
 
-# A game's own options, such as --target, differ from game to game: they are read from the words left over.
-OPEN = {"allow_extra_args": True, "ignore_unknown_options": True}
+WITH_GAME_OPTIONS = {"allow_extra_args": True, "ignore_unknown_options": True}
 
-GameName = Annotated[str, typer.Argument(help="A game's name: see `trialea games`.")]
-Players = Annotated[int | None, typer.Option(help="How many players; by default the fewest that can play.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on standard output.")]
-Seed = Annotated[int, typer.Option(help="What all the dice and random choices follow from.")]
+GameName = Annotated[str, typer.Argument(metavar="GAME", help="The game's name; `trialea games` lists the games.")]
+Players = Annotated[
+    int | None, typer.Option(metavar="N", help="The number of players; by default the fewest that can play.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON, with every figure.")]
+Seed = Annotated[int, typer.Option(metavar="N", help="The seed of the dice and of all random choices.")]
+Config = Annotated[
+    str, typer.Argument(metavar="[CONFIG]", help="A YAML file, or a configuration that the package brings.")
+]
+Changes = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Change a key of the configuration. Can be given several times."),
+]
 
 
 def options_of(game: str) -> dict[str, Any]:
-    """The options of the game of that name, with their defaults."""
+    """Return the options of the game called `game`, with their defaults."""
     kind = package_of(game).rules.Options
     return {field.name: field.default for field in fields(kind)}
 
 
-def split_words(words: Sequence[str], game: str, known: Mapping[str, Any]) -> tuple[list[str], dict[str, Any]]:
-    """Part the words left over into plain ones and the `known` options, written `--name value` or `--flag`."""
+def make_game(
+    context: typer.Context, game: str, players: int | None, settings: Mapping[str, Any] | None = None
+) -> tuple[Game, dict[str, Any]]:
+    """Return the game that a command names, and the settings that it gives.
+
+    Args:
+        context: of the command; the words left over in it are options of the game, or settings.
+        game: the game's name.
+        players: the number of players; by default the fewest.
+        settings: what else can be given in the way of the game's options, with defaults.
+    """
+    plain, options = split_words(context, context.args, game, settings)
+    if plain:
+        raise OptionError(f"unexpected words: {' '.join(plain)}. See {context.command_path} --help")
+    chosen = {name: options.pop(name) for name in settings or () if name in options}
+    return Game(game, players, **options), chosen
+
+
+def split_words(
+    context: typer.Context, words: Sequence[str], game: str, settings: Mapping[str, Any] | None = None
+) -> tuple[list[str], dict[str, Any]]:
+    """Split the words that a command doesn't know into plain ones and options, written `--name value` or `--flag`."""
+    known = {**options_of(game), **(settings or {})}
     plain: list[str] = []
     options: dict[str, Any] = {}
     rest = iter(words)
@@ -39,8 +73,7 @@ def split_words(words: Sequence[str], game: str, known: Mapping[str, Any]) -> tu
         written, has_value, value = word[2:].partition("=")
         name = written.replace("-", "_")
         if name not in known:
-            listed = ", ".join(f"--{key.replace('_', '-')}" for key in sorted(known))
-            raise OptionError(f"no such option: --{written}; the options of {game} are {listed}")
+            raise OptionError(_unknown(context, written, game, known))
         if not has_value and isinstance(known[name], bool):
             options[name] = True
             continue
@@ -51,8 +84,20 @@ def split_words(words: Sequence[str], game: str, known: Mapping[str, Any]) -> tu
     return plain, options
 
 
+def missing_config(shipped: Sequence[str]) -> OptionError:
+    """Return the error for a command that needs a configuration and got none."""
+    return OptionError(f"CONFIG is missing. Give a YAML file, or one that the package brings: {', '.join(shipped)}")
+
+
+def _unknown(context: typer.Context, written: str, game: str, known: Mapping[str, Any]) -> str:
+    of_game = [f"--{name.replace('_', '-')}" for name in sorted(known)]
+    of_command = [option for parameter in context.command.params for option in parameter.opts if option[:2] == "--"]
+    nearest = did_you_mean(f"--{written}", [*of_game, *of_command])
+    return f"no such option: --{written}.{nearest} The options of {game} are {', '.join(of_game)}"
+
+
 def _value(written: str, text: str, default: Any) -> Any:
-    """What the text of an option says, of the same type as the option's default; a whole number where that is None."""
+    """Return the value that the text of an option stands for, of its default's type; an integer if that is None."""
     if isinstance(default, str):
         return text
     wanted = int if default is None else type(default)
@@ -64,19 +109,5 @@ def _value(written: str, text: str, default: Any) -> Any:
         value = int(value)  # such as 1e6
     if type(value) is not wanted:
         kind = {bool: "true or false", int: "a whole number"}.get(wanted, "a number")
-        raise OptionError(f"--{written} takes {kind}, not {text!r}")
+        raise OptionError(f"--{written} must be {kind}, got {text!r}")
     return value
-
-
-def make_game(
-    game: str, players: int | None, words: Sequence[str], settings: Mapping[str, Any] | None = None
-) -> tuple[Any, dict[str, Any]]:
-    """The game of the command's words, which must hold nothing but its options and `settings`, and the settings."""
-    from trialea.envs.game import Game
-
-    settings = settings or {}
-    plain, options = split_words(words, game, {**options_of(game), **settings})
-    if plain:
-        raise OptionError(f"unexpected: {' '.join(plain)}")
-    chosen = {name: options.pop(name) for name in settings if name in options}
-    return Game(game, players, **options), chosen

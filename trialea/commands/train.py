@@ -1,4 +1,4 @@
-"""The command `trialea train`: train a policy from a configuration, in a run folder."""
+"""The command `trialea train`: train an agent from a configuration, in a run folder."""
 
 from __future__ import annotations
 
@@ -7,35 +7,38 @@ from typing import Annotated
 
 import typer
 
-from trialea.commands.console import tell
+from trialea.commands.console import tell, when_stopped
+from trialea.commands.options import Changes, Config, missing_config
 from trialea.envs.errors import OptionError, needs_extra
 
 
 def train(
-    config: Annotated[str, typer.Argument(help="A YAML file, or one of ours such as configs/no_dice.yaml.")] = "",
-    out_folder: Annotated[str, typer.Option("--out", help="The run folder; by default a new one in runs/.")] = "",
-    change: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="Change a key: --set frames=1000000, --set ppo.n_steps=64."),
-    ] = None,
-    resume: Annotated[str, typer.Option(help="Go on with the run in this folder.")] = "",
+    config: Config = "",
+    out_folder: Annotated[
+        str, typer.Option("--out", metavar="FOLDER", help="The run folder; by default runs/<config>-<number>.")
+    ] = "",
+    change: Changes = None,
+    resume: Annotated[str, typer.Option(metavar="FOLDER", help="Continue the run in this folder.")] = "",
 ) -> None:
-    """Train a policy. Ctrl-C stops after saving everything; --resume goes on."""
+    """Train an agent.
+
+    Ctrl-C stops after saving everything; --resume continues.
+    """
     with needs_extra("train", "training", "torch", "stable_baselines3", "sb3_contrib", "tensorboard"):
         from trialea.training import config as configuration, run as training
-    if resume:
-        if config or out_folder or change:
-            raise OptionError("--resume takes the configuration of the run: give it alone")
-        folder = Path(resume)
-        finished = training.resume(folder)
-    else:
-        if not config:
-            raise OptionError(f"name a configuration; ours are: {', '.join(configuration.shipped_configs())}")
-        settings = configuration.load_config(config, change or ())
-        folder = Path(out_folder) if out_folder else training.new_run_folder(Path("runs"), Path(config).stem)
-        finished = training.train(settings, folder)
-    if finished:
-        tell(f"The run is complete: {folder}")
-    else:
-        tell(f"Stopped and saved. To go on: trialea train --resume {folder}")
-        raise typer.Exit(130)
+
+    with when_stopped("stopped; nothing was saved"):
+        if resume:
+            if config or out_folder or change:
+                raise OptionError("--resume must be given alone: the folder holds the configuration of its run")
+            folder = Path(resume)
+            finished = training.resume(folder)
+        else:
+            if not config:
+                raise missing_config(configuration.shipped_configs())
+            settings = configuration.load_config(config, change or ())
+            folder = Path(out_folder) if out_folder else training.new_run_folder(Path("runs"), Path(config).stem)
+            finished = training.train(settings, folder)
+    if not finished:
+        raise KeyboardInterrupt(f"stopped and saved. To continue: trialea train --resume {folder}")
+    tell(f"The run is complete: {folder}")

@@ -1,4 +1,4 @@
-"""The command `trialea tune`: search for the settings of a training, in a study's folder."""
+"""The command `trialea tune`: search for good settings of a training, in a study's folder."""
 
 from __future__ import annotations
 
@@ -7,24 +7,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 
-from trialea.commands.console import out, print_json, tell
-from trialea.commands.options import AsJson
-from trialea.envs.errors import OptionError, needs_extra
+from trialea.commands.console import out, print_json, show_record, tell, when_stopped
+from trialea.commands.options import AsJson, Changes, Config, missing_config
+from trialea.envs.errors import needs_extra
 
 if TYPE_CHECKING:
     from trialea.training.tuning import Tried, Tuned
 
 
 def tune(
-    config: Annotated[str, typer.Argument(help="A YAML file, or one that ships with the package.")] = "",
-    out_folder: Annotated[str, typer.Option("--out", help="The study's folder; by default runs/<study>.")] = "",
-    change: Annotated[list[str] | None, typer.Option("--set", help="Change a key: --set trials=50.")] = None,
-    storage: Annotated[str, typer.Option(help="URL of a database; by default a file in the study's folder.")] = "",
+    config: Config = "",
+    out_folder: Annotated[
+        str, typer.Option("--out", metavar="FOLDER", help="The study's folder; by default runs/<study>.")
+    ] = "",
+    change: Changes = None,
+    storage: Annotated[
+        str, typer.Option(metavar="URL", help="A database; by default a file in the study's folder.")
+    ] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Search for good settings of a training. Ctrl-C stops; the same command goes on, and several share the work."""
+    """Search for good settings of a training.
+
+    Ctrl-C stops; the same command continues. Several processes can share the work.
+    """
     with needs_extra(
         "tune", "tuning", "optuna", "sqlalchemy", "torch", "stable_baselines3", "sb3_contrib", "tensorboard"
     ):
@@ -33,16 +39,13 @@ def tune(
         from trialea.training import tuning
         from trialea.training.config import load_tuning_config, shipped_tuning_configs
     if not config:
-        raise OptionError(f"name a configuration; ours are: {', '.join(shipped_tuning_configs())}")
+        raise missing_config(shipped_tuning_configs())
     changes = [*(change or ()), *([f"storage={json.dumps(storage)}"] if storage else ())]
     settings = load_tuning_config(config, changes)
     folder = Path(out_folder or Path("runs") / settings.study)
-    optuna.logging.set_verbosity(optuna.logging.CRITICAL)  # what it would say is told here, in other words
-    try:
+    optuna.logging.set_verbosity(optuna.logging.CRITICAL)  # this command prints what it would say
+    with when_stopped(f"stopped and saved in {folder}. To continue, give the same command again"):
         found = tuning.tune(settings, folder, progress=not as_json, tell=_tell)
-    except KeyboardInterrupt:
-        tell(f"Stopped and saved in {folder}. To go on, give the same command again.")
-        raise typer.Exit(130) from None
     if as_json:
         print_json(found.to_json())
     else:
@@ -50,7 +53,7 @@ def tune(
 
 
 def _tell(tried: Tried) -> None:
-    """A line about a trial that has ended."""
+    """Print a line about a trial that has ended."""
     value = "" if tried.value is None else f" at {tried.value:.4g}"
     values = ", ".join(f"{key} {_short(value)}" for key, value in tried.values.items())
     tell(f"Trial {tried.number} {tried.state}{value}: {values}. {tried.refused}".rstrip(" "))
@@ -61,14 +64,12 @@ def _short(value: object) -> str:
 
 
 def _show(found: Tuned) -> None:
-    """The best trial as a table."""
+    """Print the best trial."""
     counts = ", ".join(f"{found.count(state)} {state}" for state in ("complete", "pruned", "running"))
-    out.print(f"Trials of {found.study}: {counts}.", highlight=False)
+    out.print(f"Trials of {found.study}: {counts}.")
     if found.best is None:
-        out.print("None is complete: there is no best one.")
+        out.print("No trial is complete, so there is no best one.")
         return
-    table = Table("key", "value", title=f"trial {found.best.number}: {found.metric} {found.best.value:.4g}")
-    for key, value in found.best.values.items():
-        table.add_row(key, _short(value))
-    out.print(table)
-    tell(f"To train so: trialea train {found.config}")
+    out.print(f"Best: trial {found.best.number}, {found.metric} {found.best.value:.4g}", style="bold")
+    show_record(((key, _short(value)) for key, value in found.best.values.items()), indent=2)
+    tell(f"To train with these settings: trialea train {found.config}")
