@@ -65,7 +65,7 @@ def test_a_reader_that_has_read_enough_is_no_error() -> None:
         ("solve chess", "'chess'; there are: no_dice"),
         ("solve no_dice --players 9", "2 to 8, not 9"),
         ("solve last_die --players 3", "4 to 6, not 3"),
-        ("solve no_dice --turns 3", "no such option: --turns. The options of no_dice are"),
+        ("solve no_dice --turns 3", "no such option: --turns. Did you mean '--throws'? The options of no_dice are"),
         ("solve poker_figures", "turns"),
         ("solve poker_figures --turns 0", "not 0"),
         ("solve poker_figures --turns few", "--turns must be a whole number, got 'few'"),

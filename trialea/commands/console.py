@@ -32,29 +32,25 @@ LINE_SECONDS = 30.0  # between two lines of progress, where standard error is no
 
 # Encodings ---------------------------------------------------------------------------------------------------------
 
-_SPELLED = str.maketrans(
-    {
-        "─": "-",
-        "━": "-",
-        "│": "|",
-        "–": "-",
-        "—": "-",
-        "−": "-",
-        "÷": "/",
-        "×": "x",
-        "∶": ":",
-        "·": ".",
-        "…": "...",
-        "→": "->",
-        "\u2018": "'",
-        "’": "'",
-        "“": '"',
-        "”": '"',
-        "≤": "<=",
-        "≥": ">=",
-        "≈": "~",
-    }
-)
+_SPELLED = {
+    "┌┐└┘├┤┬┴┼┏┓┗┛┡┩┳┻╇╈": "+",
+    "─━–—−": "-",
+    "│┃": "|",
+    "·∶": ".",
+    "█■": "#",
+    "★": "*",
+    "▶": ">",
+    "×": "x",
+    "÷": "/",
+    "√": "sqrt ",
+    "…": "...",
+    "→": "->",
+    "≤": "<=",
+    "≥": ">=",
+    "\u2018\u2019": "'",
+    "“”": '"',
+}
+_IN_ASCII = str.maketrans({character: spelled for several, spelled in _SPELLED.items() for character in several})
 
 
 def _spell(error: UnicodeError) -> tuple[str, int]:
@@ -67,7 +63,7 @@ def _spell(error: UnicodeError) -> tuple[str, int]:
 def _in_ascii(character: str) -> str:
     if "\udc80" <= character <= "\udcff":  # a byte of a path that is not valid in the encoding of the file system
         return f"\\x{ord(character) - 0xDC00:02x}"
-    spelled = unicodedata.normalize("NFKD", character.translate(_SPELLED))
+    spelled = unicodedata.normalize("NFKD", character.translate(_IN_ASCII))
     return spelled.encode("ascii", "ignore").decode() or character.encode("ascii", "backslashreplace").decode()
 
 
@@ -126,7 +122,7 @@ def print_json(data: Any) -> None:
 def show_table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str = "") -> None:
     """Print a table; where it is wider than the terminal, print each row as a list instead, so that nothing is cut.
 
-    The first column says what a row is about.
+    The first column says what a row is about. Headings may have line breaks.
     """
     table, listed = Table(*columns), list(rows)
     for row in listed:
@@ -137,8 +133,9 @@ def show_table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str
         out.print(table)
         return
     for row in listed:
-        out.print(f"{columns[0]} {row[0]}".strip(), style="bold", soft_wrap=True)
-        show_record(zip(columns[1:], row[1:], strict=True), indent=2)
+        first, *others = (column.replace("\n", " ") for column in columns)
+        out.print(f"{first} {row[0]}".strip(), style="bold", soft_wrap=True)
+        show_record(zip(others, row[1:], strict=True), indent=2)
 
 
 def show_record(items: Iterable[tuple[str, str]], indent: int = 0) -> None:

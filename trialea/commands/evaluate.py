@@ -63,7 +63,7 @@ def _show_evaluation(found: dict[str, Any]) -> None:
     """Print an evaluation as tables."""
     title = f"{found['game']}, {found['players']} players, {found['games']} games, seed {found['seed']}"
     unit = found["regret_unit"]
-    measured = [f"regret, {unit} a decision", "optimal"] if unit else []
+    measured = [f"{unit}\na decision", "optimal"] if unit else []
     rows = []
     for i, name in enumerate(found["agents"]):
         low, high = found["interval"][i]
@@ -107,7 +107,8 @@ def _show_luck(found: dict[str, Any]) -> None:
     from trialea.evaluation.measures.luck import in_times
 
     by = {"solution": "the solution's values", "estimate": "estimated values", "given": "the values given"}
-    columns = ("agent", "without luck", "95 % interval", "games saved", "start", "luck", "own errors", "others' errors")
+    measured = ("without\nluck", "95 % interval", "games\nsaved")
+    parts_of_rate = ("start", "luck", "own\nerrors", "others'\nerrors")
     rows = []
     for a, name in enumerate(found["agents"]):
         limits, saved, parts = found["adjusted_interval"][a], found["games_saved"][a], found["luck"][a]
@@ -121,7 +122,7 @@ def _show_luck(found: dict[str, Any]) -> None:
                 *(f"{round(parts[key], 4) + 0.0:+.2%}" for key in ("luck", "own_errors", "others_errors")),
             )
         )
-    show_table(columns, rows, f"by {by[found['luck_values']]}")
+    show_table(("agent", *measured, *parts_of_rate), rows, f"by {by[found['luck_values']]}")
 
 
 def _show_against(found: dict[str, Any]) -> None:
