@@ -102,7 +102,7 @@ def test_a_reader_that_has_read_enough_is_no_error() -> None:
         ("play no_dice --seed -1", "not -1"),
         ("play no_dice --goal 3", "--goal"),
         ("train", "CONFIG is missing. Give a YAML file, or one that the package brings: configs/"),
-        ("train nothing.yaml", "no configuration lies at nothing.yaml"),
+        ("train nothing.yaml", "there is no configuration nothing.yaml"),
         ("train demo.yaml --set frmaes=3", "frmaes"),
         ("train demo.yaml --set frames", "key=value"),
         ("train demo.yaml --set game=chess", "'chess'"),
