@@ -30,7 +30,6 @@ from trialea.agents.model import (
     name_of,
     read_facts,
     readable,
-    written_whole,
 )
 from trialea.envs.agent import ActionValues
 from trialea.envs.errors import OptionError, needs_extra
@@ -223,6 +222,6 @@ def save_network(network: Network, file: Path, game: Game) -> None:
     content = io.BytesIO()
     torch.save(network.state_dict(), content)
     facts = {"format": FORMAT, "kind": KIND, "description": game.description(), "hidden": network.hidden}
-    with written_whole(file) as temporary, zipfile.ZipFile(temporary, "w") as archive:
+    with atomic_path(file) as temporary, zipfile.ZipFile(temporary, "w") as archive:
         archive.writestr(WEIGHTS, content.getvalue())
         archive.writestr(FACTS, json.dumps(facts))

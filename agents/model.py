@@ -12,7 +12,6 @@ import io
 import json
 import pickle
 import re
-import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -207,15 +206,6 @@ def name_of(path: str | Path) -> str:
     return Path(path).name.removesuffix(".zip") or str(path)
 
 
-@contextmanager
-def written_whole(file: Path) -> Iterator[Path]:
-    """Where to write a model that then appears as `file`, whole or not at all."""
-    with tempfile.TemporaryDirectory(dir=file.parent, prefix=".writing-") as folder:
-        temporary = Path(folder) / MODEL
-        yield temporary
-        temporary.replace(file)
-
-
 def model_file(path: Path) -> Path:
     """The model that a path names: the file itself, or a run folder's model or newest checkpoint."""
     if path.is_dir():
@@ -302,7 +292,7 @@ def write_policy(
     """Write weights under the names of stable-baselines3, with what they are for, whole or not at all."""
     content = io.BytesIO()
     torch.save(weights, content)
-    with written_whole(file) as temporary:
+    with atomic_path(file) as temporary:
         with zipfile.ZipFile(temporary, "w") as archive:
             archive.writestr(POLICY, content.getvalue())
         write_facts(temporary, description, activation, kind)

@@ -33,6 +33,14 @@ class NotResetError(TrialeaError, RuntimeError):
     """`step`, `observe` or `render` was called before `reset`, or after the episode's end."""
 
 
+class FileError(TrialeaError, OSError):
+    """A file or folder that can't be written; the message names it, and what to do."""
+
+
+class InUseError(TrialeaError, RuntimeError):
+    """A folder or file in which another process writes; the message names the process."""
+
+
 class MissingExtraError(TrialeaError, ImportError):
     """An optional dependency is missing; the message names the extra to install."""
 

@@ -25,7 +25,6 @@ from trialea.agents.model import (
     network_from,
     readable,
     write_facts,
-    written_whole,
 )
 from trialea.configs.yaml12 import read_yaml
 from trialea.envs.errors import OptionError
@@ -43,7 +42,7 @@ OPTIMIZER = "policy.optimizer.pth"  # in the model file, as stable-baselines3 ca
 
 def save_model(model: MaskablePPO, file: Path, description: Mapping[str, Any], activation: str) -> None:
     """Write the model, with what it is for, whole or not at all."""
-    with written_whole(file) as temporary:
+    with atomic_path(file) as temporary:
         model.save(temporary)
         write_facts(temporary, description, activation)
 
