@@ -33,6 +33,7 @@ from trialea.agents.model import (
 )
 from trialea.envs.agent import ActionValues
 from trialea.envs.errors import OptionError, needs_extra
+from trialea.envs.files import atomic_path
 from trialea.envs.game import Game, States
 from trialea.envs.registry import GAMES, get_spec
 

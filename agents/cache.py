@@ -1,13 +1,16 @@
-"""Arrays kept on disk between processes: written whole or not at all, checked when read, rebuilt when damaged."""
+"""Keep arrays on disk between processes, such as the tables of solved games.
+
+Each file is written whole or not at all, and checked against its digest when it is read. A damaged one is built anew.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
-import tempfile
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -16,13 +19,19 @@ import numpy as np
 from numpy.typing import NDArray
 from platformdirs import user_cache_path
 
+from trialea.envs.errors import FileError
+from trialea.envs.files import atomic_path, check_writable, locked
 from trialea.envs.game import Game
 
 FORMAT = 1
 
 
 class DamagedTableWarning(UserWarning):
-    """A cached table did not match its digest and is computed again."""
+    """A cached table does not match its digest and is computed again."""
+
+
+class UnkeptTableWarning(UserWarning):
+    """A table could not be written, as on a full disk; what was computed is used, but not kept."""
 
 
 def cache_folder() -> Path | None:
@@ -41,15 +50,16 @@ def cache_folder() -> Path | None:
 
 
 def why_not_kept() -> str:
-    """Why no table that is made now can be kept, and what to do; empty where it can."""
+    """Return why no table that is made now can be kept, and what to do; empty where it can."""
     folder = cache_folder()
-    place = folder
-    while place is not None and not place.exists() and place != place.parent:
-        place = place.parent
-    if place is not None and place.is_dir() and os.access(place, os.W_OK):
-        return ""
-    what = "there is no folder to keep tables in" if folder is None else f"tables cannot be kept in {folder}"
-    return f"{what}: name one that can be written in TRIALEA_CACHE_DIR"
+    remedy = "name one that can be written in TRIALEA_CACHE_DIR"
+    if folder is None:
+        return f"there is no folder to keep tables in: {remedy}"
+    try:
+        check_writable(folder / "table")
+    except FileError:
+        return f"tables cannot be kept in {folder}: {remedy}"
+    return ""
 
 
 def digest_of(array: NDArray[Any]) -> str:
@@ -62,10 +72,10 @@ def cached_array(
     build: Callable[[], tuple[NDArray[Any], dict[str, Any]]],
     folder: Path | None = None,
 ) -> tuple[NDArray[Any], dict[str, Any]]:
-    """The array that `description` names, and facts about it: from disk, else from `build()`, and then kept.
+    """Return the array that `description` names, and facts about it: from disk, else built, and then kept.
 
-    Several processes may ask at once: each file appears whole, by a rename, and its content is checked against the
-    digest inside it. Where no folder can be written the array is built each time.
+    Several processes may ask at once: one builds, and the others wait for it, with a `WaitingWarning`. Where no folder
+    can be written, each process builds the array each time.
 
     Args:
         description: plain data.
@@ -76,27 +86,56 @@ def cached_array(
     found = stored_array(description, folder)
     if found is not None:
         return found
-    array, facts = build()
-    if folder is not None:
-        _write(folder / _file_name(description), _key(description), array, facts)
-    return array, facts
+    if folder is None:
+        return build()
+    path, key = folder / _file_name(description), _key(description)
+    with _making(path):
+        found = _stored(path, key, tell=False)  # another process may have made it by now
+        if found is None:
+            found = build()
+            keep_array(description, *found, folder)
+    return found
 
 
 def stored_array(
     description: Mapping[str, Any], folder: Path | None = None
 ) -> tuple[NDArray[Any], dict[str, Any]] | None:
-    """What `cached_array` has kept under this description; None if there is nothing, or it is damaged."""
+    """Return what is kept under this description; None if there is nothing, or it is damaged."""
     folder = folder or cache_folder()
-    if folder is None:
-        return None
-    path = folder / _file_name(description)
+    return None if folder is None else _stored(folder / _file_name(description), _key(description), tell=True)
+
+
+def keep_array(description: Mapping[str, Any], array: NDArray[Any], facts: dict[str, Any], folder: Path) -> None:
+    """Write an array and its facts, whole or not at all; where that can't be done, warn and continue without."""
+    path, key = folder / _file_name(description), _key(description)
+    header = json.dumps({"key": key, "sha256": digest_of(array), "facts": facts})
     try:
-        return _read(path, _key(description))
-    except OSError:  # there is none, or it lies where it may not be read
+        with atomic_path(path) as temporary, temporary.open("wb") as file:
+            np.savez(file, array=array, header=np.array(header))
+    except FileError as error:
+        if not why_not_kept():  # else the folder can't be written at all, which `trialea solve` says beforehand
+            warnings.warn(f"the table is computed again next time: {error}", UnkeptTableWarning, 3)
+
+
+@contextmanager
+def _making(path: Path) -> Iterator[None]:
+    """Let one process at a time make a table; no lock is held where its folder can't be written."""
+    with ExitStack() as stack:
+        with suppress(FileError):
+            stack.enter_context(locked(path.with_suffix(".lock"), "is making this table", wait=True))
+        yield
+
+
+def _stored(path: Path, key: str, tell: bool) -> tuple[NDArray[Any], dict[str, Any]] | None:
+    """Return what is in a file, None without a sound one; `tell` says whether to warn of damage."""
+    try:
+        return _read(path, key)
+    except OSError:  # it doesn't exist, or is in a folder that can't be read
         pass
-    except Exception as error:  # NumPy takes what is no archive for pickled objects, of which it warns at length
+    except Exception as error:  # NumPy takes what is no archive for pickled objects, and warns of that at length
         why = "it is no archive of arrays" if "pickle" in str(error) else str(error)
-        warnings.warn(f"cached table {path} is damaged ({why}); computing it again", DamagedTableWarning, 3)
+        if tell:
+            warnings.warn(f"cached table {path} is damaged ({why}); computing it again", DamagedTableWarning, 4)
     return None
 
 
@@ -112,7 +151,7 @@ def solve_command(game: Game) -> str:
 
 
 def parts_folder(description: Mapping[str, Any]) -> Path | None:
-    """A folder for the parts of an array in the making, to be removed when it is whole; None if there is nowhere."""
+    """Return the folder for the parts of an array that is being made; None where nothing can be kept."""
     folder = cache_folder()
     return None if folder is None else (folder / _file_name(description)).with_suffix(".parts")
 
@@ -134,20 +173,3 @@ def _read(path: Path, key: str) -> tuple[NDArray[Any], dict[str, Any]]:
     if header["sha256"] != digest_of(array):
         raise ValueError("its digest does not match")
     return array, header["facts"]
-
-
-def _write(path: Path, key: str, array: NDArray[Any], facts: dict[str, Any]) -> None:
-    header = json.dumps({"key": key, "sha256": digest_of(array), "facts": facts})
-    temporary = None
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".tmp", delete=False) as file:
-            temporary = Path(file.name)
-            np.savez(file, array=array, header=np.array(header))
-        temporary.chmod(0o644)  # temporary files are private, a table is not
-        temporary.replace(path)
-    except OSError:  # nowhere to write: the table is computed again next time
-        pass
-    finally:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trialea.envs.errors import OptionError, TrialeaError, needs_extra
+from trialea.envs.files import atomic_path
 from trialea.envs.game import Game, States
 from trialea.envs.padding import ObservationPadder
 

@@ -15,8 +15,8 @@ from typing import Any
 from rich.console import Console
 
 from trialea.agents import solve, zoo
-from trialea.agents.model import written_whole
 from trialea.envs.errors import OptionError, TrialeaError
+from trialea.envs.files import write_text
 from trialea.envs.game import Game
 from trialea.evaluation import evaluate
 from trialea.evaluation.measures.exact import evaluate_exactly
@@ -133,8 +133,7 @@ def write(root: Path, found: list[tuple[Row, dict[str, Any]]]) -> None:
     part = table([row.line(figures) for row, figures in found])
     pages = {root / page: replaced((root / page).read_text(encoding="utf-8"), part) for page in PAGES}
     for path, text in pages.items():
-        with written_whole(path) as temporary:
-            temporary.write_text(text, encoding="utf-8")
+        write_text(path, text)
     for game, agent in {(row.game, row.agent) for row, _ in found}:
         figures = {row.command: one for row, one in found if (row.game, row.agent) == (game, agent)}
         write_about(zoo.file_of(game, agent), {**zoo.about(game, agent), "figures": figures})

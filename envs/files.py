@@ -24,6 +24,7 @@ from trialea.envs.errors import FileError, InUseError, TrialeaError
 
 LOCK = ".lock"
 TEMPORARY = ".writing-"  # how the names of unfinished files and folders begin
+_PATIENCE = 1.0  # seconds to wait for a lock without a word
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
@@ -193,7 +194,7 @@ def locked(lock: Path, use: str, wait: bool = False) -> Iterator[None]:
         lock.parent.mkdir(parents=True, exist_ok=True)
         held = FileLock(lock, is_singleton=False)
         try:
-            held.acquire(timeout=0)
+            held.acquire(timeout=_PATIENCE if wait else 0)
         except Timeout:
             thing = lock.parent if lock.name == LOCK else lock.with_suffix("")
             in_use = f"{thing} is in use: {_holder(lock)}"

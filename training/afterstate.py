@@ -42,7 +42,7 @@ from trialea.training.callbacks import (
     stop_on_interrupt,
     write_measurement,
 )
-from trialea.training.checkpoint import new_checkpoint, open_folder, readable_checkpoint
+from trialea.training.checkpoint import new_checkpoint, open_folder, readable_checkpoint, save_tensors
 from trialea.training.config import AfterstateConfig, RllibConfig
 
 TINY = 1e-9  # the share of all others is taken for no smaller, to divide by it
@@ -185,7 +185,7 @@ class Learner:
             return
         with new_checkpoint(target) as folder:
             self.save_model(folder / MODEL)
-            torch.save(self._optimizer.state_dict(), folder / OPTIMIZER)
+            save_tensors(self._optimizer.state_dict(), folder / OPTIMIZER)
             np.savez(folder / STATE, games=self.games, frames=self.frames, seconds=seconds)
 
     def restore(self, folder: Path) -> float:

@@ -6,7 +6,6 @@ import io
 import json
 import platform
 import shutil
-import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -28,6 +27,7 @@ from trialea.agents.model import (
 )
 from trialea.configs.yaml12 import read_yaml
 from trialea.envs.errors import OptionError
+from trialea.envs.files import atomic_folder, atomic_path, remove_leftovers, write_text
 from trialea.envs.versions import versions
 from trialea.evaluation.reports.report import read_metrics
 from trialea.training.config import TrainConfig
@@ -63,13 +63,10 @@ def save_checkpoint(
 @contextmanager
 def new_checkpoint(target: Path) -> Iterator[Path]:
     """A folder to write a checkpoint into, which then appears as `target`, whole, with the run's configuration."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(dir=target.parent, prefix=".writing-"))
-    temporary.chmod(0o755)  # temporary folders are private, a checkpoint is not
-    yield temporary
-    if (config := target.parent.parent / CONFIG).is_file():
-        shutil.copyfile(config, temporary / CONFIG)
-    temporary.rename(target)
+    with atomic_folder(target) as temporary:
+        yield temporary
+        if (config := target.parent.parent / CONFIG).is_file():
+            shutil.copyfile(config, temporary / CONFIG)
 
 
 def _save_state(folder: Path, model: MaskablePPO, env: GamesVecEnv, league: League, seconds: float) -> None:
@@ -90,7 +87,13 @@ def _save_state(folder: Path, model: MaskablePPO, env: GamesVecEnv, league: Leag
         numpy_place=numpy_place,
         **arrays,
     )
-    torch.save([network.state_dict() for network in league.networks], folder / PAST)
+    save_tensors([network.state_dict() for network in league.networks], folder / PAST)
+
+
+def save_tensors(tensors: Any, file: Path) -> None:
+    """Write tensors as torch does, but raise an `OSError` on a full disk, where torch raises a RuntimeError."""
+    with file.open("wb") as opened:
+        torch.save(tensors, opened)
 
 
 def newest_checkpoint(folder: Path) -> Path | None:
@@ -129,14 +132,13 @@ def open_folder(run: Path, frames: int) -> None:
     What a process that died while writing a checkpoint left behind is deleted; measurements that are made again are
     dropped: all after the checkpoint, and the first. The versions are noted.
     """
-    for path in (run / "checkpoints").glob(".writing-*"):
-        shutil.rmtree(path, ignore_errors=True)
+    remove_leftovers(run / "checkpoints")
     metrics = run / "metrics.jsonl"
     if metrics.exists():
         dated = [line for line in read_metrics(run) if isinstance(line.get("frames"), int)]
-        metrics.write_text("".join(json.dumps(line) + "\n" for line in dated if line["frames"] <= frames > 0))
+        write_text(metrics, "".join(json.dumps(line) + "\n" for line in dated if line["frames"] <= frames > 0))
     noted = json.dumps({**versions(), "machine": platform.machine()}, indent=2)
-    (run / "versions.json").write_text(noted + "\n", encoding="utf-8")
+    write_text(run / "versions.json", noted + "\n")
 
 
 def restore(folder: Path, model: MaskablePPO, env: GamesVecEnv, league: League, config: TrainConfig) -> float:

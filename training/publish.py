@@ -8,9 +8,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from trialea.agents.model import MODEL, kind_of, read_model, write_policy, written_whole
+from trialea.agents.model import MODEL, kind_of, read_model, write_policy
 from trialea.agents.zoo import FOLDER
 from trialea.envs.errors import OptionError, TrialeaError
+from trialea.envs.files import atomic_path, write_text
 from trialea.evaluation.reports.report import read_metrics
 from trialea.training.checkpoint import CONFIG
 from trialea.training.config import load_config
@@ -36,11 +37,10 @@ def publish(run: str | Path, name: str, zoo: Path = FOLDER) -> Path:
     config = load_config(run / CONFIG)
     last = read_metrics(run)[-1]
     target = zoo / config.game / f"{name}.zip"
-    target.parent.mkdir(parents=True, exist_ok=True)
     if kind_of(run / MODEL) == "policy":
         _write_policy(run / MODEL, target)
     else:
-        with written_whole(target) as temporary:
+        with atomic_path(target) as temporary:
             shutil.copyfile(run / MODEL, temporary)
     about: dict[str, Any] = {
         "config": config.model_dump(mode="json"),
@@ -56,8 +56,7 @@ def publish(run: str | Path, name: str, zoo: Path = FOLDER) -> Path:
 def write_about(model: Path, about: dict[str, Any]) -> None:
     """Write what is to be known of the model in a file beside it."""
     text = json.dumps(about, indent=2, ensure_ascii=False)
-    with written_whole(model.with_suffix(".json")) as temporary:
-        temporary.write_text(text + "\n", encoding="utf-8")
+    write_text(model.with_suffix(".json"), text + "\n")
 
 
 def _write_policy(model: Path, target: Path) -> None:

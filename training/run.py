@@ -16,6 +16,7 @@ from trialea.agents.model import ACTIVATIONS, MODEL, max_players_of, snapshot
 from trialea.configs.yaml12 import write_yaml
 from trialea.envs.agent import ActionValues, make_agent
 from trialea.envs.errors import OptionError
+from trialea.envs.files import check_new_folder, locked_folder, new_folder, resumable, write_text
 from trialea.training.afterstate import Learner, self_play
 from trialea.training.callbacks import Report, RunCallback, stop_on_interrupt
 from trialea.training.checkpoint import CONFIG, check_same, newest_checkpoint, open_folder, restore, save_model
@@ -24,6 +25,7 @@ from trialea.training.league import League
 from trialea.training.policy import masked_ppo
 from trialea.training.vec_env import GamesVecEnv
 
+_USE = "is training in it"
 Parts = tuple[MaskablePPO, GamesVecEnv, League]
 
 
@@ -38,32 +40,44 @@ def train(config: RunConfig, folder: str | Path, progress: bool = True, report: 
 
     Returns:
         True if the run came to its end; False if Ctrl-C or `report` stopped it, after which `resume` goes on.
+
+    Raises:
+        FileError: the folder isn't empty or can't be written, or the disk is full; the message says how to continue.
+        InUseError: another process trains in the folder.
     """
     run = Path(folder)
-    if run.exists() and (not run.is_dir() or any(run.iterdir())):
-        raise OptionError(f"{run} exists already: choose another folder, delete it, or go on with --resume {run}")
+    check_new_folder(run)
     # What is wrong with a configuration shows here, before there is a folder that would stand in the way.
     go_on = _prepare(config)
     for opponent in config.measure.opponents:
         for game in config.make_games():
             make_agent(opponent, game)
-    run.mkdir(parents=True, exist_ok=True)
-    (run / CONFIG).write_text(write_yaml(config.model_dump(mode="json")), encoding="utf-8")
-    return go_on(run, None, progress, report)
+    with new_folder(run, _USE):
+        write_text(run / CONFIG, write_yaml(config.model_dump(mode="json")))
+        with resumable(_how_to_resume(run)):
+            return go_on(run, None, progress, report)
 
 
 def resume(folder: str | Path, progress: bool = True, report: Report | None = None) -> bool:
     """Go on with a run that was stopped, exactly from its newest checkpoint; see `train`."""
     run = Path(folder)
     if not (run / CONFIG).is_file():
-        raise OptionError(f"{run} is no run folder: it holds no {CONFIG}")
+        raise OptionError(
+            f"{run} must be a run folder, with {CONFIG}. To begin one there: trialea train CONFIG --out {run}"
+        )
     if (run / MODEL).exists():
         raise OptionError(f"the run in {run} is complete: there is nothing to resume")
     config = load_config(run / CONFIG)
     checkpoint = newest_checkpoint(run / "checkpoints")
     if checkpoint is not None:
         check_same(run, checkpoint)
-    return _prepare(config)(run, checkpoint, progress, report)
+    go_on = _prepare(config)
+    with locked_folder(run, _USE), resumable(_how_to_resume(run)):
+        return go_on(run, checkpoint, progress, report)
+
+
+def _how_to_resume(run: Path) -> str:
+    return f"The run is saved up to its newest checkpoint. To continue: trialea train --resume {run}"
 
 
 def _prepare(config: RunConfig) -> Callable[[Path, Path | None, bool, Report | None], bool]:
@@ -81,14 +95,6 @@ def _prepare_rllib(config: RllibConfig) -> Callable[[Path, Path | None, bool, Re
 
     check_cluster(config)
     return partial(run, config)
-
-
-def new_run_folder(parent: Path, name: str) -> Path:
-    """A folder in `parent` for a new run called `name`: name-1, name-2, and so on, the first that is free."""
-    number = 1
-    while (parent / f"{name}-{number}").exists():
-        number += 1
-    return parent / f"{name}-{number}"
 
 
 def build(config: TrainConfig) -> Parts:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import math
+import secrets
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -24,10 +25,11 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
-from trialea.agents.model import MODEL, PolicyError, written_whole
+from trialea.agents.model import MODEL, PolicyError
 from trialea.configs import read
 from trialea.configs.yaml12 import on_one_line, read_yaml, write_yaml
-from trialea.envs.errors import OptionError, UnknownNameError
+from trialea.envs.errors import InUseError, OptionError, UnknownNameError
+from trialea.envs.files import locked, locked_folder, resumable, write_text
 from trialea.evaluation.measures.regret import solution_of
 from trialea.evaluation.reports.report import read_metrics
 from trialea.training.checkpoint import CONFIG
@@ -38,7 +40,8 @@ from trialea.training.run import resume, train
 SETTINGS = "tune.yaml"
 BEST = "best.yaml"
 HEARTBEAT = 30  # seconds between a running trial's signs of life; without any for twice as long it is taken up anew
-RUN, REFUSED = "run", "refused"  # a trial's attributes: its run's folder, if not of its own number; what went wrong
+# A trial's attributes: its run's folder, if not of its own number; what went wrong; the lock of its process.
+RUN, REFUSED, PROCESS = "run", "refused", "process"
 Direction = Literal["minimize", "maximize"]
 CHECKED = (TrialState.COMPLETE, TrialState.PRUNED)
 
@@ -118,12 +121,13 @@ def tune(
     training = config.training()
     metric = _metric(config, training)
     direction: Direction = "minimize" if metric == "regret" else "maximize"
-    place.mkdir(parents=True, exist_ok=True)
-    _claim(place, config)
-    with _opened(config, place, direction) as study:
+    with locked_folder(place, "is beginning to search in it", wait=True):
+        _claim(place, config)
+    with _process(place) as process, _opened(config, place, direction) as study:
         _claim_study(study, config, training, metric)
 
         def objective(trial: Trial) -> float:
+            trial.set_user_attr(PROCESS, process)
             return _attempt(trial, study, config, place, metric, progress)
 
         def ended(study: optuna.Study, trial: FrozenTrial) -> None:
@@ -135,6 +139,7 @@ def tune(
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
                 optuna.storages.fail_stale_trials(study)
+            _fail_abandoned(study, place)
             taken = len(study.get_trials(deepcopy=False, states=(*CHECKED, TrialState.RUNNING)))
             if taken >= config.trials:
                 return _found(study, config, place, metric, direction)
@@ -176,8 +181,34 @@ def _claim(folder: Path, config: TuneConfig) -> None:
         return
     if not all(name.startswith(".") for name in names):  # such as what another process is just writing
         raise OptionError(f"{folder} holds something else: choose another folder, or delete it")
-    with written_whole(file) as temporary:
-        temporary.write_text(write_yaml(plain), encoding="utf-8")
+    write_text(file, write_yaml(plain))
+
+
+@contextmanager
+def _process(folder: Path) -> Iterator[str]:
+    """Hold a lock of this process's own; yield its name, which its trials note. Others see it end at once."""
+    name = f".process-{secrets.token_hex(8)}"
+    with locked(folder / name, "is searching"):
+        yield name
+
+
+def _fail_abandoned(study: optuna.Study, folder: Path) -> None:
+    """Have the trials of processes that were killed taken up again, without waiting for their heartbeats to be missed.
+
+    Processes that don't share the folder, only the storage, are known by their heartbeats alone.
+    """
+    for name in {trial.user_attrs.get(PROCESS) for trial in _running(study)} - {None}:
+        if not (folder / name).is_file():
+            continue
+        with suppress(InUseError), locked(folder / name, "is taking up trials"):  # refused while the process runs
+            for trial in _running(study):
+                if trial.user_attrs.get(PROCESS) == name:
+                    study.tell(trial.number, state=TrialState.FAIL)
+                    _take_up_again(study, trial)
+
+
+def _running(study: optuna.Study) -> list[FrozenTrial]:
+    return study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
 
 
 def _without_password(url: str) -> str:
@@ -229,7 +260,10 @@ def _storage(url: str) -> optuna.storages.RDBStorage:
 
 
 def _unusable(url: str, error: BaseException) -> OptionError:
-    return OptionError(f"the storage {_without_password(url)} cannot be used: {str(error).splitlines()[0]}")
+    reason = str(error).splitlines()[0]
+    return OptionError(
+        f"the storage {_without_password(url)} cannot be used: {reason}. Once it can be, the same command continues"
+    )
 
 
 def _claim_study(study: optuna.Study, config: TuneConfig, training: RunConfig, metric: str) -> None:
@@ -306,7 +340,8 @@ def _attempt(trial: Trial, study: optuna.Study, config: TuneConfig, folder: Path
         values = [f"{key}={_suggested(trial, key, values)}" for key, values in config.space.items()]
         training = config.training(values)
         judge = _Judge(trial, metric, training)
-        finished = _go_on(training, folder / _run_of(trial), judge, progress)
+        with resumable("The study is saved, too: the same `trialea tune` command continues it"):
+            finished = _go_on(training, folder / _run_of(trial), judge, progress)
     except (OptionError, UnknownNameError, PolicyError) as error:  # the values don't fit together, or learning diverges
         trial.set_user_attr(REFUSED, str(error))
         raise optuna.TrialPruned(str(error)) from error
@@ -354,8 +389,7 @@ def _found(study: optuna.Study, config: TuneConfig, folder: Path, metric: str, d
     if any(trial.state == "complete" for trial in trials):
         best = trials[study.best_trial.number]
         training = config.training([f"{key}={on_one_line(value)}" for key, value in best.values.items()])
-        with written_whole(folder / BEST) as temporary:
-            temporary.write_text(write_yaml(training.model_dump(mode="json")), encoding="utf-8")
+        write_text(folder / BEST, write_yaml(training.model_dump(mode="json")))
     return Tuned(config.study, metric, direction, trials, best, str(folder / BEST) if best else None)
 
 

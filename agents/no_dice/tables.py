@@ -24,18 +24,20 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from trialea.agents.cache import cached_array, parts_folder, stored_array
+from trialea.agents.cache import cached_array, keep_array, parts_folder, stored_array
 from trialea.agents.no_dice.certificate import certify_cycles
 from trialea.agents.no_dice.cycles import cycles_of, rotated, solve_cycles
 from trialea.agents.no_dice.turn import LANES, make_turn
-from trialea.envs.errors import OptionError, needs_extra
+from trialea.agents.parallel import backend, load_joblib, load_ray
+from trialea.envs.errors import OptionError
 from trialea.envs.game import Game
 
 Kind = Literal["values", "replies"]
 Known = Callable[[Kind, int], NDArray[np.float64]]
 """The finished table of a kind for so many players, (T^n, …)."""
 
-QUICK = 100_000  # positions: a table of more is made only on request, and in parts
+QUICK = 100_000  # positions: a table of more is made only on request
+_IN_PARTS = 10_000  # positions: a table of more takes seconds, and is kept in parts while it is made
 THREADS = "threads"
 _MOST_CYCLES = 256  # in a block
 _RAY = {"scheduling_strategy": "SPREAD", "max_restarts": 100, "max_task_retries": 100}  # machines may fail
@@ -128,7 +130,7 @@ def fill(
     filling = Filling(kind, game, known)
     _compile(kind, game)  # before the clock starts
     parts = parts_folder(description_of(kind, game))
-    if parallel == THREADS and len(filling.table) <= QUICK:
+    if parallel == THREADS and len(filling.table) <= _IN_PARTS:
         parts = None
     seconds, largest, done = 0.0, np.zeros(4), 0
     with _threads(filling) if parallel == THREADS else _processes(filling, parallel, parts) as divide:
@@ -176,14 +178,17 @@ Divide = Callable[[int, NDArray[np.int64]], Rows]
 def _part(
     filling: Filling, total: int, codes: NDArray[np.int64], divide: Divide, parts: Path | None
 ) -> tuple[NDArray[np.float64], dict[str, Any]]:
-    """The rows of a total: from the disk, or worked out and, if there is a folder of parts, kept."""
-
-    def build() -> tuple[NDArray[np.float64], dict[str, Any]]:
-        began = time.perf_counter()
-        rows, largest = divide(total, codes)
-        return rows, {"seconds": time.perf_counter() - began, "largest": largest.tolist()}
-
-    return build() if parts is None else cached_array(_part_description(filling, total), build, parts)
+    """Return the rows of a total: from the disk, or worked out and, if there is a folder of parts, kept."""
+    description = _part_description(filling, total)
+    found = None if parts is None else stored_array(description, parts)
+    if found is not None:
+        return found
+    began = time.perf_counter()
+    rows, largest = divide(total, codes)
+    facts = {"seconds": time.perf_counter() - began, "largest": largest.tolist()}
+    if parts is not None:
+        keep_array(description, rows, facts, parts)
+    return rows, facts
 
 
 def _part_description(filling: Filling, total: int) -> dict[str, Any]:
@@ -222,28 +227,23 @@ def check_parallel(parallel: str) -> None:
 
 
 def _backend(name: str) -> Any:
-    """The context in which joblib divides work by the backend of this name."""
-    with needs_extra("cluster", f"parallel={name!r}", "joblib", "ray"):
-        import joblib
-
-        if name == "ray":
-            from ray.util.joblib import register_ray
-
-            register_ray()
-    settings = {"ray_remote_args": _RAY} if name == "ray" else {}
+    """Return the context in which joblib divides work by the backend of this name."""
+    purpose = f"parallel={name!r}"
+    load_joblib("cluster", purpose)
+    if name == "ray":
+        load_ray(purpose)
     try:
-        return joblib.parallel_config(name, n_jobs=-1, **settings)
+        return backend(name, **({"ray_remote_args": _RAY} if name == "ray" else {}))
     except ValueError as error:  # it lists those that it knows
         raise OptionError(f"parallel is {THREADS!r}, or the name of a joblib backend. {error}") from error
 
 
 @contextmanager
-def _processes(filling: Filling, backend: str, parts: Path | None) -> Iterator[Divide]:
+def _processes(filling: Filling, name: str, parts: Path | None) -> Iterator[Divide]:
     """Blocks are worked out by the processes of a joblib backend, on Ray as many as its cluster has cores."""
     if parts is None:
         raise OptionError("work is divided among processes by way of a folder: name one in TRIALEA_CACHE_DIR")
-    processes = _backend(backend)
-    import joblib
+    processes, joblib = _backend(name), load_joblib("cluster", f"parallel={name!r}")
 
     with processes, joblib.Parallel(batch_size=1) as pool:
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from trialea.envs.errors import OptionError, needs_extra
+from trialea.envs.files import write_text
 from trialea.evaluation.intervals import Interval
 from trialea.evaluation.measures.luck import in_times
 from trialea.evaluation.reports import plots
@@ -30,12 +29,14 @@ def write_report(evaluations: Sequence[Evaluation], path: str | Path, run_folder
         The path of the file.
 
     Raises:
+        FileError: the file can't be written; `trialea.envs.files.check_writable` says so beforehand.
         OptionError: no evaluations.
         MissingExtraError: the extra `report` is not installed.
     """
     if not evaluations:
         raise OptionError("a report needs at least one evaluation")
-    return _write(Path(path), render(evaluations, [read_metrics(Path(run)) for run in run_folders]))
+    write_text(path, render(evaluations, [read_metrics(Path(run)) for run in run_folders]))
+    return Path(path)
 
 
 def write_tournament_report(tournament: Tournament, path: str | Path) -> Path:
@@ -44,7 +45,8 @@ def write_tournament_report(tournament: Tournament, path: str | Path) -> Path:
     Raises:
         MissingExtraError: the extra `report` is not installed.
     """
-    return _write(Path(path), render_tournament(tournament))
+    write_text(path, render_tournament(tournament))
+    return Path(path)
 
 
 def check_can_report() -> None:
@@ -179,18 +181,3 @@ def plain(regret: float) -> str:
 def worth(value: float, regret_unit: str) -> str:
     """A value in words: wins in per cent, or points."""
     return f"wins {percent(value)}" if regret_unit == "milli-wins" else f"{value:.2f} points to come"
-
-
-def _write(target: Path, text: str) -> Path:
-    """Write beside the target, then rename: a reader never meets half a page."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}-", suffix=".tmp")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        Path(name).chmod(0o644)
-        Path(name).replace(target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-    return target

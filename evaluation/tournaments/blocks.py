@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trialea.envs.agent import Agent, AgentLike, make_agent
+from trialea.envs.files import atomic_path, remove_leftovers
 from trialea.envs.game import Game
 from trialea.evaluation.matches.match import Match, MatchFailure, join
 from trialea.evaluation.matches.play import play_block
@@ -26,7 +26,6 @@ from trialea.evaluation.measures.regret import RegretMeter, SolutionValues, solu
 Arrays = Mapping[str, NDArray[Any]]
 _OF_MATCH = ("numbers", "shares", "lengths", "plays", "points", "turns")
 _OF_REGRET, _OF_LUCK = "regret/", "luck/"
-_UNFINISHED = ".writing-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,13 +168,14 @@ class BlockFolder:
 
     def write(self, block: int, arrays: Arrays) -> None:
         """Keep a finished block."""
-        self._folder.mkdir(parents=True, exist_ok=True)
         stored: dict[str, Any] = {"header": np.array(json.dumps({"plan": self._plan, "block": block})), **arrays}
-        with tempfile.NamedTemporaryFile(dir=self._folder, prefix=_UNFINISHED, delete=False) as file:
-            np.savez_compressed(file, **stored)
-        unfinished = Path(file.name)
-        unfinished.chmod(0o644)  # temporary files are private, a block is not
-        unfinished.replace(self._file(block))
+        with atomic_path(self._file(block)) as temporary:
+            np.savez_compressed(temporary, **stored)
+
+    def numbers(self, total: int) -> list[int]:
+        """Return the numbers below `total` of the blocks that have a file, sound or not, in order."""
+        names = {path.stem for path in self._folder.glob("*.npz")}
+        return sorted(int(name) for name in names if name.isdecimal() and int(name) < total)
 
     def read(self, block: int) -> Arrays | None:
         """A block that was kept; None if there is none, it is damaged or of another tournament."""
@@ -189,8 +189,7 @@ class BlockFolder:
 
     def remove_leftovers(self) -> None:
         """Delete what a process that died while writing left behind."""
-        for path in self._folder.glob(f"{_UNFINISHED}*"):
-            path.unlink(missing_ok=True)
+        remove_leftovers(self._folder)
 
     def _file(self, block: int) -> Path:
         return self._folder / f"{block:06d}.npz"

@@ -15,10 +15,12 @@ from typing import Any
 import numpy as np
 
 from trialea.agents.cache import digest_of
+from trialea.agents.parallel import load_joblib
 from trialea.configs.yaml12 import write_yaml
 from trialea.envs.agent import AgentLike, make_agent
 from trialea.envs.dice import FOR_AGENT, derive_many
 from trialea.envs.errors import OptionError, TrialeaError, UnknownNameError
+from trialea.envs.files import check_new_folder, locked_folder, new_folder, resumable, write_text
 from trialea.envs.registry import get_spec
 from trialea.envs.versions import __version__
 from trialea.evaluation.matches.match import Match, UnfinishedMatchError
@@ -29,10 +31,11 @@ from trialea.evaluation.sampled import Measurements, summarise
 from trialea.evaluation.tournaments.blocks import Arrays, BlockFolder, Job, Outcome, luck_of, match_of, regret_of
 from trialea.evaluation.tournaments.config import TournamentConfig, load_config
 from trialea.evaluation.tournaments.standings import Tournament, standings
-from trialea.evaluation.tournaments.workers import check_backend, load_joblib, play_all
+from trialea.evaluation.tournaments.workers import PURPOSE, check_backend, play_all
 
 CONFIG, PLAN, BLOCKS, RESULTS, REPORT = "config.yaml", "plan.json", "blocks", "results.json", "report.html"
 _FORMAT = 2
+_USE = "is playing a tournament in it"
 _OBJECT = "an object"  # what an agent is that no name or file makes again
 
 
@@ -70,19 +73,21 @@ def run_tournament(
         UnfinishedMatchError: an agent chose an action that is not legal, or raised an error; its `evaluation` holds the
             figures of the games that were finished. Blocks that were finished stay in the folder.
         IncompleteTournamentError: a process that played died.
-        OptionError: a folder that is in use, or something in the configuration that cannot be.
+        FileError: the folder isn't empty or can't be written, or the disk is full; the message says how to continue.
+        InUseError: another process plays in the folder.
+        OptionError: something in the configuration that cannot be.
         UnknownNameError: an agent that does not exist for this game.
         MissingExtraError: the extra `tournament`, or for Ray `cluster`, is not installed.
     """
     run = Path(folder)
-    if run.exists() and (not run.is_dir() or any(run.iterdir())):
-        raise OptionError(f"{run} exists already: choose another folder, delete it, or go on with --resume {run}")
+    check_new_folder(run, leftovers=(PLAN,))
     job, plan = _prepare(config, agents or {})
     config = _with_whole_paths(config, agents or {})
-    run.mkdir(parents=True, exist_ok=True)
-    (run / CONFIG).write_text(write_yaml(config.model_dump(mode="json")), encoding="utf-8")
-    _write_json(run / PLAN, plan)
-    return _play(run, config, job, plan, progress)
+    with new_folder(run, _USE, leftovers=(PLAN,)):
+        _write_json(run / PLAN, plan)
+        # Last: with both files there, the tournament can be resumed.
+        write_text(run / CONFIG, write_yaml(config.model_dump(mode="json")))
+        return _play(run, config, job, plan, progress)
 
 
 def resume_tournament(
@@ -100,6 +105,7 @@ def resume_tournament(
         changes: `workers=…` and `backend=…`: all else is as it began.
 
     Raises:
+        FileError, InUseError: as for `run_tournament`.
         OptionError: no run folder, or an agent that is not what it was.
     """
     run = Path(folder)
@@ -110,7 +116,8 @@ def resume_tournament(
     config = load_config(run / CONFIG, changes)
     job, plan = _prepare(config, agents or {})
     _check_same(run, plan)
-    return _play(run, config, job, plan, progress)
+    with locked_folder(run, _USE):
+        return _play(run, config, job, plan, progress)
 
 
 def read_tournament(folder: str | Path) -> Tournament:
@@ -124,7 +131,7 @@ def read_tournament(folder: str | Path) -> Tournament:
     plan, config = _read_plan(run), load_config(run / CONFIG)
     kept = BlockFolder(run / BLOCKS, _digest(plan))
     total = -(-plan["games"] // config.block)
-    blocks = {block: arrays for block in range(total) if (arrays := kept.read(block)) is not None}
+    blocks = {block: arrays for block in kept.numbers(total) if (arrays := kept.read(block)) is not None}
     if len(blocks) < total:
         raise IncompleteTournamentError(run, [block for block in range(total) if block not in blocks], total)
     return _results(config, plan, [blocks[block] for block in range(total)])
@@ -133,7 +140,10 @@ def read_tournament(folder: str | Path) -> Tournament:
 def _read_plan(run: Path) -> dict[str, Any]:
     """What the tournament in a folder is, as `_prepare` said when it began."""
     if not (run / CONFIG).is_file() or not (run / PLAN).is_file():
-        raise OptionError(f"{run} is no tournament's folder: it holds no {CONFIG} and {PLAN}")
+        raise OptionError(
+            f"{run} must be a tournament's folder, with {CONFIG} and {PLAN}. To begin one there: trialea tournament"
+            f" CONFIG --out {run}"
+        )
     try:
         plan = json.loads((run / PLAN).read_bytes())
     except ValueError:
@@ -230,7 +240,7 @@ def _origin(game: str, agent: AgentLike) -> tuple[AgentLike, str]:
 
 def _check_copies(label: str, agent: AgentLike) -> None:
     """Refuse an agent that cannot be copied to the processes that play."""
-    joblib = load_joblib()
+    joblib = load_joblib("tournament", PURPOSE)
     try:
         pickle.dumps(joblib.wrap_non_picklable_objects(agent))
     except Exception as error:  # whatever its parts raise
@@ -256,9 +266,17 @@ def _play(
     run: Path, config: TournamentConfig, job: Job, plan: dict[str, Any], progress: Callable[[float], None] | None
 ) -> Tournament:
     """Play the blocks that are missing, and write the results."""
+    with resumable(f"The finished blocks are kept. {_how_to_resume(run)}"):
+        return _play_blocks(run, config, job, plan, progress)
+
+
+def _play_blocks(
+    run: Path, config: TournamentConfig, job: Job, plan: dict[str, Any], progress: Callable[[float], None] | None
+) -> Tournament:
+    """Play the blocks that are missing, see `_play`."""
     kept = BlockFolder(run / BLOCKS, _digest(plan))
     kept.remove_leftovers()
-    blocks = {block: arrays for block in range(job.num_blocks) if (arrays := kept.read(block)) is not None}
+    blocks = {block: arrays for block in kept.numbers(job.num_blocks) if (arrays := kept.read(block)) is not None}
     waiting = deque(block for block in range(job.num_blocks) if block not in blocks)
     faulty: list[Outcome] = []
     outcomes = play_all(config.backend, config.workers, job, waiting)
@@ -340,7 +358,4 @@ def _digest(plan: dict[str, Any]) -> str:
 
 
 def _write_json(path: Path, data: dict[str, Any]) -> None:
-    """Write beside the file, then rename: a reader never meets half of it."""
-    unfinished = path.with_name(f".writing-{path.name}")
-    unfinished.write_text(json.dumps(data, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    unfinished.replace(path)
+    write_text(path, json.dumps(data, indent=2, ensure_ascii=False) + "\n")

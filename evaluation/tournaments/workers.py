@@ -5,53 +5,39 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Generator, Iterator
 from concurrent.futures import BrokenExecutor
-from typing import Any
 
-from trialea.envs.errors import needs_extra
+from trialea.agents.parallel import backend, load_joblib, load_ray
 from trialea.evaluation.tournaments.blocks import Job, Outcome, play
 
+PURPOSE = "a tournament"
+_ON_RAY = "the backend ray"
 _ROUNDS = 4  # blocks for each worker that Ray is handed together
 
 
-def play_all(backend: str, workers: int | None, job: Job, waiting: deque[int]) -> Generator[Outcome, None, None]:
+def play_all(name: str, workers: int | None, job: Job, waiting: deque[int]) -> Generator[Outcome, None, None]:
     """What comes of the blocks that are waiting, in any order; `BrokenExecutor` where a process that plays dies.
 
     A block is taken from those waiting when it is handed to a process: by emptying them the caller puts an end to it.
 
     Args:
-        backend, workers: as in the configuration of a tournament.
+        name, workers: the backend and its processes, as in the configuration of a tournament.
         job: what is played.
         waiting: the numbers of the blocks.
     """
-    joblib = load_joblib()
-    if backend == "ray":
+    if name == "ray":
         yield from _play_on_ray(workers, job, waiting)
         return
-    parallel = joblib.Parallel(n_jobs=workers or -1, backend=backend, batch_size=1, return_as="generator_unordered")
+    joblib = load_joblib("tournament", PURPOSE)
+    with backend(name, workers):
+        parallel = joblib.Parallel(batch_size=1, return_as="generator_unordered")
     yield from parallel(joblib.delayed(play)(job, block) for block in _taken(waiting, len(waiting)))
 
 
-def load_joblib() -> Any:
-    """Joblib, or the error that says which extra brings it."""
-    with needs_extra("tournament", "a tournament", "joblib"):
-        import joblib
-    return joblib
-
-
-def check_backend(backend: str) -> None:
+def check_backend(name: str) -> None:
     """Raise `MissingExtraError` where what a backend needs is not installed."""
-    load_joblib()
-    if backend == "ray":
-        _ray()
-
-
-def _ray() -> Any:
-    """Ray, known to joblib."""
-    with needs_extra("cluster", "the backend ray", "ray"):
-        import ray
-        from ray.util.joblib import register_ray
-    register_ray()
-    return ray
+    load_joblib("tournament", PURPOSE)
+    if name == "ray":
+        load_ray(_ON_RAY)
 
 
 def _play_on_ray(workers: int | None, job: Job, waiting: deque[int]) -> Generator[Outcome, None, None]:
@@ -59,13 +45,14 @@ def _play_on_ray(workers: int | None, job: Job, waiting: deque[int]) -> Generato
 
     Ray's backend gives results only when all are there, so it is handed some blocks at a time.
     """
-    ray, joblib = _ray(), load_joblib()
+    ray, joblib = load_ray(_ON_RAY), load_joblib("tournament", PURPOSE)
     if not ray.is_initialized():
         ray.init()
     while waiting:
         processors = int(ray.cluster_resources()["CPU"])  # nodes come and go
         count = min(workers or processors, processors)
-        parallel = joblib.Parallel(n_jobs=count, backend="ray", batch_size=1)
+        with backend("ray", count):
+            parallel = joblib.Parallel(batch_size=1)
         try:
             yield from parallel(joblib.delayed(play)(job, block) for block in _taken(waiting, _ROUNDS * count))
         except ray.exceptions.RayError as error:

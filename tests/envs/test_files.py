@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from trialea.envs import files
 from trialea.envs.errors import FileError, InUseError, TrialeaError
 from trialea.envs.files import (
     WaitingWarning,
@@ -184,7 +185,8 @@ with locked(Path({str(tmp_path / ".lock")!r}), "here"):
     assert not list(tmp_path.iterdir())
 
 
-def test_who_waits_says_so_and_gets_the_lock(tmp_path: Path) -> None:
+def test_who_waits_says_so_and_gets_the_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "_PATIENCE", 0.0)
     held, let_go = threading.Event(), threading.Event()
 
     def hold() -> None:

@@ -12,14 +12,6 @@ from tests.training.test_training import metrics, run, tiny
 from trialea import GAMES
 from trialea.training.callbacks import Every
 from trialea.training.config import TrainConfig
-from trialea.training.run import new_run_folder
-
-
-def test_new_run_folders_are_numbered(tmp_path: Path) -> None:
-    assert new_run_folder(tmp_path, "demo") == tmp_path / "demo-1"
-    (tmp_path / "demo-1").mkdir()
-    (tmp_path / "demo-3").mkdir()
-    assert new_run_folder(tmp_path, "demo") == tmp_path / "demo-2"
 
 
 @pytest.mark.parametrize("already", [0, 30, 55, 60])

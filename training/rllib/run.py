@@ -25,7 +25,7 @@ from trialea.envs.agent import Agent
 from trialea.envs.errors import IllegalActionError, TrialeaError
 from trialea.training.afterstate import self_play
 from trialea.training.callbacks import Report
-from trialea.training.checkpoint import new_checkpoint, readable_checkpoint
+from trialea.training.checkpoint import new_checkpoint, readable_checkpoint, save_tensors
 from trialea.training.config import RllibConfig
 from trialea.training.rllib.algorithm import ILLEGAL_ACTIONS, module_of, ppo_config, ray
 
@@ -138,7 +138,7 @@ class Learner:
         with new_checkpoint(target) as folder:
             self.save_model(folder / MODEL)
             optimizers = {module: learner.get_optimizer(module).state_dict() for module in self._modules}
-            torch.save(optimizers, folder / OPTIMIZERS)
+            save_tensors(optimizers, folder / OPTIMIZERS)
             np.savez(folder / STATE, games=self.games, frames=self.frames, seconds=seconds)
 
     def restore(self, folder: Path) -> float:

@@ -14,12 +14,15 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.measure import Measurement
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
+
+from trialea.envs.files import numbered_folder
 
 # Names and texts are printed as they are, with any brackets and colons that they hold.
 out = Console(markup=False, emoji=False, highlight=False)
@@ -105,6 +108,16 @@ def when_stopped(message: str) -> Iterator[None]:
 def tell(words: str, style: str = "") -> None:
     """Print a line on standard error. It is not wrapped, since it may hold a path or a command to copy."""
     err.print(words, style=style)
+
+
+@contextmanager
+def run_folder(chosen: str, name: str) -> Iterator[Path]:
+    """Yield the folder that a command was given, or else a new one: the first of runs/name-1, runs/name-2, … free."""
+    if chosen:
+        yield Path(chosen)
+        return
+    with numbered_folder("runs", name) as folder:
+        yield folder
 
 
 def print_json(data: Any) -> None:

@@ -9,7 +9,6 @@ import typer
 
 from trialea.commands.console import out, print_json, progress_bar, show_table, tell, when_stopped
 from trialea.commands.options import AsJson, GameName, Players, Seed, split_words
-from trialea.envs.errors import OptionError
 
 
 def evaluate(
@@ -32,14 +31,14 @@ def evaluate(
 
     Options of the game can be added, such as --target 20.
     """
+    from trialea.envs.files import check_writable
     from trialea.envs.game import Game
     from trialea.evaluation import UnfinishedMatchError, evaluate as run, write_report
     from trialea.evaluation.reports.report import check_can_report
 
     if report:
         check_can_report()
-        if Path(report).is_dir():
-            raise OptionError(f"--report must be a file, got the folder {report}")
+        check_writable(report)
     agents, options = split_words(context, words, game)
     described = Game(game, players, **options)
     try:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from trialea.commands.console import out, print_json, progress_bar, show_table, tell, when_stopped
+from trialea.commands.console import out, print_json, progress_bar, run_folder, show_table, tell, when_stopped
 from trialea.commands.options import AsJson, Changes, Config, missing_config
 from trialea.envs.errors import OptionError
 
@@ -38,19 +38,19 @@ def tournament(
         raise OptionError("--resume can be given with --set only: the folder holds the configuration of its tournament")
     if not resume and not config:
         raise missing_config(shipped_configs())
-    folder = Path(resume or out_folder or _free_folder(Path(config).stem))
-    try:
-        continuing = f"stopped. To continue: trialea tournament --resume {folder}"
-        with when_stopped(continuing), progress_bar("playing") as progress:
-            if resume:
-                found = resume_tournament(folder, progress=progress, changes=change or ())
-            else:
-                found = run_tournament(load_config(config, change or ()), folder, progress=progress)
-    except UnfinishedMatchError as error:
-        if error.evaluation is not None:
-            kept = error.evaluation.to_json()
-            print_json({**kept, "error": str(error)}) if as_json else _show_wins(kept)
-        raise
+    with run_folder(resume or out_folder, f"tournament-{Path(config).stem}") as folder:
+        try:
+            continuing = f"stopped. To continue: trialea tournament --resume {folder}"
+            with when_stopped(continuing), progress_bar("playing") as progress:
+                if resume:
+                    found = resume_tournament(folder, progress=progress, changes=change or ())
+                else:
+                    found = run_tournament(load_config(config, change or ()), folder, progress=progress)
+        except UnfinishedMatchError as error:
+            if error.evaluation is not None:
+                kept = error.evaluation.to_json()
+                print_json({**kept, "error": str(error)}) if as_json else _show_wins(kept)
+            raise
     if as_json:
         print_json(found.to_json())
     else:
@@ -58,14 +58,6 @@ def tournament(
     if report:
         tell(f"The report: {write_tournament_report(found, folder / REPORT)}")
     tell(f"The tournament is complete: {folder}")
-
-
-def _free_folder(name: str) -> Path:
-    """Return the first of `runs/tournament-name-1`, `-2`, … that doesn't exist."""
-    number = 1
-    while (folder := Path("runs") / f"tournament-{name}-{number}").exists():
-        number += 1
-    return folder
 
 
 def _show(found: dict[str, Any]) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from trialea.commands.console import tell, when_stopped
+from trialea.commands.console import run_folder, tell, when_stopped
 from trialea.commands.options import Changes, Config, missing_config
 from trialea.envs.errors import OptionError, needs_extra
 
@@ -37,8 +37,8 @@ def train(
             if not config:
                 raise missing_config(configuration.shipped_configs())
             settings = configuration.load_config(config, change or ())
-            folder = Path(out_folder) if out_folder else training.new_run_folder(Path("runs"), Path(config).stem)
-            finished = training.train(settings, folder)
+            with run_folder(out_folder, Path(config).stem) as folder:
+                finished = training.train(settings, folder)
     if not finished:
         raise KeyboardInterrupt(f"stopped and saved. To continue: trialea train --resume {folder}")
     tell(f"The run is complete: {folder}")
