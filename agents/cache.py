@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from platformdirs import user_cache_path
 
 from trialea.envs.errors import FileError
-from trialea.envs.files import atomic_path, check_writable, locked
+from trialea.envs.files import atomic_path, check_writable, locked, remove_leftovers
 from trialea.envs.game import Game
 
 FORMAT = 1
@@ -123,6 +123,7 @@ def _making(path: Path) -> Iterator[None]:
     with ExitStack() as stack:
         with suppress(FileError):
             stack.enter_context(locked(path.with_suffix(".lock"), "is making this table", wait=True))
+            remove_leftovers(path.parent, path)
         yield
 
 

@@ -8,6 +8,7 @@ what is in them belongs to the modules that write them.
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import platform
 import secrets
@@ -128,7 +129,12 @@ def atomic_folder(target: Path) -> Iterator[Path]:
 
 
 def _temporary(target: Path) -> Path:
-    return target.with_name(f"{TEMPORARY}{secrets.token_hex(8)}{target.suffix}")
+    return target.with_name(f"{_prefix(target)}{secrets.token_hex(8)}{target.suffix}")
+
+
+def _prefix(target: Path) -> str:
+    """Return how the names of a target's unfinished files begin."""
+    return f"{TEMPORARY}{hashlib.sha256(os.fsencode(target.name)).hexdigest()[:8]}-"
 
 
 def _check_folder(folder: Path, target: str | Path) -> None:
@@ -153,9 +159,12 @@ def _kind(mode: int) -> str:
     return kinds.get(stat.S_IFMT(mode), "something else")
 
 
-def remove_leftovers(folder: Path) -> None:
-    """Delete the unfinished files and folders of processes that were killed. Call it only where nobody else writes."""
-    for path in folder.glob(f"{TEMPORARY}*"):
+def remove_leftovers(folder: Path, target: Path | None = None) -> None:
+    """Delete the unfinished files and folders of processes that were killed: all in a folder, or those of one target.
+
+    Call it only under a lock, so that nobody else writes there.
+    """
+    for path in folder.glob(f"{_prefix(target) if target else TEMPORARY}*"):
         if path.is_dir():
             shutil.rmtree(path, ignore_errors=True)
         else:
