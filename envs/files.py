@@ -174,9 +174,11 @@ def remove_leftovers(folder: Path, target: Path | None = None) -> None:
 
 @contextmanager
 def resumable(remedy: str) -> Iterator[None]:
-    """Add to an error of the file system, such as a full disk, what is saved and how to continue."""
+    """Add what is saved and how to continue to Ctrl-C, and to errors of the file system such as a full disk."""
     try:
         yield
+    except KeyboardInterrupt as stop:
+        raise KeyboardInterrupt(f"{str(stop) or 'stopped'}. {remedy}") from None
     except OSError as error:
         raise FileError(f"{_reason(error)}. {remedy}") from error
 

@@ -65,15 +65,14 @@ def resume(folder: str | Path, progress: bool = True, report: Report | None = No
         raise OptionError(
             f"{run} must be a run folder, with {CONFIG}. To begin one there: trialea train CONFIG --out {run}"
         )
-    if (run / MODEL).exists():
-        raise OptionError(f"the run in {run} is complete: there is nothing to resume")
-    config = load_config(run / CONFIG)
-    checkpoint = newest_checkpoint(run / "checkpoints")
-    if checkpoint is not None:
-        check_same(run, checkpoint)
-    go_on = _prepare(config)
     with locked_folder(run, _USE), resumable(_how_to_resume(run)):
-        return go_on(run, checkpoint, progress, report)
+        if (run / MODEL).exists():
+            raise OptionError(f"the run in {run} is complete: there is nothing to resume")
+        config = load_config(run / CONFIG)
+        checkpoint = newest_checkpoint(run / "checkpoints")
+        if checkpoint is not None:
+            check_same(run, checkpoint)
+        return _prepare(config)(run, checkpoint, progress, report)
 
 
 def _how_to_resume(run: Path) -> str:

@@ -106,7 +106,7 @@ def test_a_reader_that_has_read_enough_is_no_error() -> None:
         ("train demo.yaml --set frmaes=3", "frmaes"),
         ("train demo.yaml --set frames", "key=value"),
         ("train demo.yaml --set game=chess", "'chess'"),
-        ("train --resume nothing", "no run folder"),
+        ("train --resume nothing", "must be a run folder, with config.yaml. To begin one"),
         ("train demo.yaml --resume nothing", "--resume must be given alone"),
         ("train demo.yaml --out /dev/null/folder", "/dev/null"),
         ("bench sleep", "sleep; there are: aec, batch, train, solver"),

@@ -142,6 +142,8 @@ def test_an_error_of_files_says_how_to_continue() -> None:
     expected = r"^no space left on device: runs/x/metrics.jsonl. To continue: this$"
     with pytest.raises(FileError, match=expected), resumable("To continue: this"):
         raise OSError(errno.ENOSPC, "No space left on device", "runs/x/metrics.jsonl")
+    with pytest.raises(KeyboardInterrupt, match=r"^stopped\. To continue: this$"), resumable("To continue: this"):
+        raise KeyboardInterrupt
 
 
 def test_a_folder_appears_whole(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
@@ -16,7 +17,7 @@ import pytest
 import yaml
 
 from trialea.envs.agent import make_agent
-from trialea.envs.errors import MissingExtraError, OptionError, UnknownNameError
+from trialea.envs.errors import FileError, InUseError, MissingExtraError, OptionError, UnknownNameError
 from trialea.envs.game import Game
 from trialea.evaluation import UnfinishedMatchError, evaluate
 from trialea.evaluation.tournaments import tournament as tournaments
@@ -293,13 +294,51 @@ def test_what_is_no_tournaments_folder(content: str | None, tmp_path: Path) -> N
     if content:
         (tmp_path / content).write_text("game: no_dice")
     for read in (resume_tournament, read_tournament):
-        with pytest.raises(OptionError, match=r"no tournament's folder: it holds no config\.yaml and plan\.json"):
+        with pytest.raises(OptionError, match=r"must be a tournament's folder, with config\.yaml and plan\.json"):
             read(tmp_path)
 
 
 def test_a_folder_in_use_is_refused(finished: tuple[Path, Tournament]) -> None:
-    with pytest.raises(OptionError, match="exists already"):
+    with pytest.raises(FileError, match="exists already"):
         run_tournament(config(), finished[0])
+
+
+def test_a_tournament_in_progress_is_refused_to_others(finished: tuple[Path, Tournament], tmp_path: Path) -> None:
+    refused = []
+
+    def progress(done: float) -> None:
+        with pytest.raises(InUseError, match=rf"process {os.getpid()} on .* is playing a tournament in it") as caught:
+            resume_tournament(tmp_path / "run")
+        refused.append(caught.value)
+
+    assert run_tournament(config(), tmp_path / "run", progress=progress) == finished[1]
+    assert len(refused) == 5
+
+
+def test_a_start_that_was_killed_between_its_files_can_be_repeated(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "plan.json").write_text("{}")
+    with pytest.raises(OptionError, match=r"To begin one there: trialea tournament CONFIG --out"):
+        resume_tournament(tmp_path / "run")
+    with pytest.raises(Stop):
+        run_tournament(config(), tmp_path / "run", progress=stop_after(1, 5))
+
+
+def test_a_full_disk_says_what_is_kept_and_how_to_continue(
+    finished: tuple[Path, Tournament], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patched, pytest.raises(FileError) as caught:
+        patched.setattr(np, "savez_compressed", full)
+        run_tournament(config(), tmp_path / "run")
+    said, block = str(caught.value), tmp_path / "run" / "blocks" / "000000.npz"
+    assert said.startswith(
+        f"{block} can't be written: no space left on device. Free some space. The finished blocks are"
+    )
+    assert said.endswith(f"trialea tournament --resume {tmp_path / 'run'}")
+    assert resume_tournament(tmp_path / "run") == finished[1]
 
 
 # Agents that do wrong --------------------------------------------------------------------------------------------

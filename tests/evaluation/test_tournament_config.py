@@ -276,7 +276,7 @@ def test_the_run_folder_is_the_first_that_is_free(tmp_path: Path, monkeypatch: p
         (["a.yaml", "--resume", "b"], "--resume can be given with --set only"),
         (["--out", "a", "--resume", "b"], "--resume can be given with --set only"),
         (["nothing.yaml"], "there is no configuration nothing.yaml"),
-        (["--resume", "nowhere"], "no tournament's folder"),
+        (["--resume", "nowhere"], "must be a tournament's folder"),
     ],
 )
 def test_words_that_cannot_be(words: list[str], named: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

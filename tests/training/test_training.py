@@ -26,6 +26,7 @@ from sb3_contrib import MaskablePPO
 from tests.helpers import SHORT, game_of, is_solved, more_players, rival_of
 from trialea import GAMES, OptionError, UnknownNameError
 from trialea.agents.model import ModelAgent, ModelFileError
+from trialea.envs.errors import FileError, InUseError
 from trialea.evaluation import evaluate
 from trialea.training.callbacks import RunCallback
 from trialea.training.checkpoint import newest_checkpoint
@@ -341,13 +342,30 @@ def test_ctrl_c_stops_a_process_which_then_resumes_to_the_very_same_end(tmp_path
 # What is refused -------------------------------------------------------------------------------------------------
 
 
+def test_a_run_in_progress_is_refused_to_others_and_undisturbed(finished: Path, tmp_path: Path) -> None:
+    refused = []
+
+    def report(_: dict[str, Any]) -> bool:
+        for other in (lambda: train(tiny(), tmp_path / "run", progress=False), lambda: resume(tmp_path / "run")):
+            with pytest.raises((InUseError, FileError)) as caught:
+                other()
+            refused.append(str(caught.value))
+        return False
+
+    assert train(tiny(), tmp_path / "run", progress=False, report=report) is True
+    assert "exists already" in refused[0]
+    assert f"is in use: process {os.getpid()} on" in refused[1] and "is training in it" in refused[1]
+    assert_same_outcome(tmp_path / "run", finished)
+    assert not (tmp_path / "run" / ".lock").exists()
+
+
 def test_a_folder_that_exists_is_refused_and_left_alone(finished: Path, tmp_path: Path) -> None:
     before = (finished / "model.zip").read_bytes()
-    with pytest.raises(OptionError, match="exists already.*--resume"):
+    with pytest.raises(FileError, match="exists already.*--resume"):
         run(tiny(), finished)
     assert (finished / "model.zip").read_bytes() == before
     (tmp_path / "file").write_text("mine")
-    with pytest.raises(OptionError, match="exists already"):
+    with pytest.raises(FileError, match="file is not a folder"):
         run(tiny(), tmp_path / "file")
     assert (tmp_path / "file").read_text() == "mine"
 
@@ -359,7 +377,7 @@ def test_a_complete_run_is_not_resumed(finished: Path) -> None:
 
 def test_what_is_no_run_is_not_resumed(tmp_path: Path) -> None:
     for folder in (tmp_path, tmp_path / "nothing"):
-        with pytest.raises(OptionError, match=r"no run folder: it holds no config\.yaml"):
+        with pytest.raises(OptionError, match=r"must be a run folder, with config\.yaml"):
             resume(folder, progress=False)
 
 
