@@ -25,7 +25,7 @@ from trialea.envs.errors import FileError, InUseError, TrialeaError
 
 LOCK = ".lock"
 TEMPORARY = ".writing-"  # how the names of unfinished files and folders begin
-_PATIENCE = 1.0  # seconds to wait for a lock without a word
+_PATIENCE = 3.0  # seconds to wait for a lock without a word
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 

@@ -157,8 +157,11 @@ def test_a_table_that_may_not_be_read_is_done_without(folder: Path, monkeypatch:
 
 
 CACHE_USER = """
+import warnings
 import trialea
+from trialea.envs.files import WaitingWarning
 from trialea.agents.no_dice.solver import solve
+warnings.simplefilter("ignore", WaitingWarning)
 print(solve(trialea.make_game("no_dice", 2, target=4, throws=2)).summary()["table_sha256"])
 """
 
@@ -174,7 +177,7 @@ WRITER = """
 import numpy as np
 from trialea.agents.cache import cache_folder, cached_array
 for _ in range(100):
-    for path in cache_folder().iterdir():
+    for path in cache_folder().glob("[!.]*.npz"):
         path.unlink(missing_ok=True)
     cached_array({"table": "test"}, lambda: (np.arange(40_000.0), {}))
 """
