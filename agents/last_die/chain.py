@@ -59,7 +59,7 @@ class Chain(NamedTuple):
     @property
     def players(self) -> int:
         """The number of players n."""
-        return self.hands.shape[1]
+        return int(self.hands.shape[1])
 
     @property
     def start(self) -> int:

@@ -47,7 +47,8 @@ def first_holders(chain: Chain) -> Floats:
     gains = np.zeros(chain.hands.shape)
     gains[chain.alone, 0] = 1.0
     stopped = chain._replace(chance=np.where(chain.alone[chain.source], 0.0, chain.chance))
-    return expectations(stopped, gains)[chain.start]
+    holders: Floats = expectations(stopped, gains)[chain.start]
+    return holders
 
 
 def points_laws(chain: Chain) -> tuple[Floats, Floats]:

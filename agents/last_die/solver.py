@@ -67,7 +67,8 @@ class Solution:
 
     def action_values(self, states: States) -> Floats:
         """Return the points still to come for the mover after the one action, (B, 1)."""
-        return self.expected_points(states)[np.arange(len(states)), states.mover][:, None]
+        values: Floats = self.expected_points(states)[np.arange(len(states)), states.mover][:, None]
+        return values
 
     def _of_later_rounds(self, states: States) -> Floats:
         """Return the points that every player expects of the rounds after the present one, (B, n)."""
