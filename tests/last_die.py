@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from tests.helpers import game_of
+from tests.oracle import last_die as oracle
 from trialea.envs.dice import throw_faces
 from trialea.envs.game import Game, States
+from trialea.envs.last_die.rules import Options
 
 
 def philox_faces(seed: int, player: int, turn: int, throw: int, count: int = 6) -> list[int]:
@@ -17,6 +19,32 @@ def philox_faces(seed: int, player: int, turn: int, throw: int, count: int = 6) 
     faces = np.empty(6, np.int64)
     throw_faces(np.uint64(seed), player, turn, throw, faces)
     return [int(face) + 1 for face in faces[:count]]
+
+
+def oracle_options(options: Options) -> oracle.Options:
+    """The options as the oracle takes them."""
+    return oracle.Options(options.rounds_each, options.even_ends_round, options.steer)
+
+
+def game_of_oracle(players: int, options: oracle.Options) -> Game:
+    """The game with the oracle's options, in which player 0 opens."""
+    return game_of("last_die", players, seating="fixed", **options._asdict())
+
+
+def position_of(game: Game, state: Any) -> oracle.Position:
+    """A state as the oracle sees it."""
+    n, mover = game.num_players, int(state.mover)
+    return oracle.Position(
+        mover,
+        int(state.turns[mover]),
+        int(state.throws),
+        tuple(state.held[:n].tolist()),
+        int(state.sent),
+        tuple(state.scores[:n].tolist()),
+        int(state.rounds),
+        table_of(game, state)[int(state.rounds) % n],
+        bool(state.opening),
+    )
 
 
 def table_of(game: Game, state: Any) -> list[int]:

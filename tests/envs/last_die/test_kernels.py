@@ -1,4 +1,4 @@
-"""The kernels and words of Last Die: against the slow oracle, and sentence by sentence."""
+"""The kernels of Last Die: against the slow oracle over whole games, and what holds in every game."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from tests.helpers import JIT_OFF, game_of, pick, positions, random_play, rotated
-from tests.last_die import after, fall, fresh, philox_faces, table_of
+from tests.last_die import fall, fresh, oracle_options, philox_faces, position_of, table_of
 from tests.oracle import last_die as oracle
 from trialea import IllegalActionError
 from trialea.envs import last_die_v0
@@ -23,27 +23,6 @@ AGREEMENTS: list[dict[str, Any]] = [
     {"seating": seating, "even_ends_round": ends, "steer": steer}
     for seating, ends, steer in product(("throw", "fixed"), (False, True), (False, True))
 ]
-
-
-def oracle_options(game: Game) -> oracle.Options:
-    options = game.options
-    return oracle.Options(options.rounds_each, options.even_ends_round, options.steer)
-
-
-def position_of(game: Game, state: Any) -> oracle.Position:
-    """A state as the oracle sees it."""
-    n, mover = game.num_players, int(state.mover)
-    return oracle.Position(
-        mover,
-        int(state.turns[mover]),
-        int(state.throws),
-        tuple(state.held[:n].tolist()),
-        int(state.sent),
-        tuple(state.scores[:n].tolist()),
-        int(state.rounds),
-        table_of(game, state)[int(state.rounds) % n],
-        bool(state.opening),
-    )
 
 
 def assert_ends_alike(game: Game, state: Any, played: oracle.Game) -> None:
@@ -82,7 +61,7 @@ def follow(game: Game, seed: int) -> None:
         game.step(states, [action])
         return action
 
-    played = oracle.play(oracle_options(game), table_of(game, state), throw, choose)
+    played = oracle.play(oracle_options(game.options), table_of(game, state), throw, choose)
     assert_ends_alike(game, state, played)
     if not game.options.steer:
         assert state.decisions == played.throws
@@ -129,146 +108,17 @@ def test_games_of_loaded_dice_go_as_the_oracles(likely: int, ends: bool, steer: 
         states = game.choose(states, [action])
         return action
 
-    played = oracle.play(oracle_options(game), range(players), throw, choose)
+    played = oracle.play(oracle_options(game.options), range(players), throw, choose)
     assert_ends_alike(game, states[0], played)
 
 
-@pytest.fixture
-def game() -> Game:
-    return game_of("last_die", 4, seating="fixed", rounds_each=1)
-
-
-# --- The rules, sentence by sentence ---------------------------------------------------------------------
-
-
 @pytest.mark.nojit
-def test_ones_are_out_threes_go_left_fives_right_and_the_others_stay(game: Game) -> None:
-    state = after(game, "123456")
-    assert state.held[:4].tolist() == [3, 1, 0, 1]
-    assert (state.mover, state.throws, state.opening, state.turns[0]) == (0, 1, 1, 0)
-
-
-@pytest.mark.nojit
-def test_the_neighbours_are_those_at_the_table_not_in_number(game: Game) -> None:
-    states = fresh(game)
-    states.place[0, :4] = [0, 2, 3, 1]  # clockwise: 0, 3, 1, 2
-    assert fall(game, states, [3, 3, 5, 1, 2, 2])[0].held[:4].tolist() == [2, 0, 1, 2]
-
-
-@pytest.mark.nojit
-def test_the_opener_throws_until_the_hand_is_empty(game: Game) -> None:
-    state = after(game, "222222", "446633", "6665")
-    assert (state.mover, state.throws, state.held[0]) == (0, 3, 3)
-    state = after(game, "222222", "446633", "6665", "335")
-    assert (state.mover, state.throws, state.opening) == (1, 0, 0)
-    assert state.turns[:4].tolist() == [1, 0, 0, 0]
-
-
-@pytest.mark.nojit
-def test_then_each_throws_once_and_play_goes_left_past_empty_hands(game: Game) -> None:
-    assert after(game, "333555").mover == 1
-    state = after(game, "333555", "222")
-    assert (state.mover, state.held[1], state.turns[1]) == (3, 3, 1)
-    assert after(game, "555511").mover == 3
-    state = after(game, "555511", "2222")
-    assert (state.mover, state.turns[3], state.throws) == (3, 1, 0)  # round the table and back
-
-
-@pytest.mark.nojit
-def test_the_last_die_scores_its_even_faces_and_stays(game: Game) -> None:
-    state = after(game, "311111", "2", "4", "6")
-    assert state.scores[:4].tolist() == [0, 12, 0, 0]
-    assert (state.mover, state.held[1], state.throws, state.turns[1]) == (1, 1, 3, 0)
-    state = after(game, "311111", "2", "5")
-    assert (state.mover, state.held[0], state.turns[1]) == (0, 1, 1)
-    assert after(game, "311111", "3").mover == 2
-    assert after(game, "211111", "6").scores[0] == 6  # in the opener's hand too
-
-
-@pytest.mark.nojit
-def test_a_die_that_others_were_thrown_or_are_in_play_with_scores_nothing(game: Game) -> None:
-    assert after(game, "331111", "12").scores.sum() == 0
-    assert after(game, "351111", "2").scores.sum() == 0
-    assert after(game, "225111", "21").scores.sum() == 0
-
-
-@pytest.mark.nojit
-def test_a_one_or_dice_that_all_leave_end_the_round_without_points(game: Game) -> None:
-    for throws in (["311111", "1"], ["331111", "11"], ["111111"]):
-        state = after(game, *throws)
-        assert (state.rounds, state.mover, state.opening, state.throws) == (1, 1, 1, 0)
-        assert state.held[:4].tolist() == [0, 6, 0, 0]
-        assert state.scores.sum() == 0
-
-
-@pytest.mark.nojit
-def test_the_first_even_face_ends_the_round_where_that_is_agreed() -> None:
-    game = game_of("last_die", 4, even_ends_round=True)
-    state = after(game, "311111", "4")
-    assert state.scores[:4].tolist() == [0, 4, 0, 0]
-    assert (state.rounds, state.mover) == (1, 1)
-    assert state.held[:4].tolist() == [0, 6, 0, 0]
-    assert after(game, "211111", "2").rounds == 1
-
-
-@pytest.mark.nojit
-def test_the_game_ends_when_all_have_opened_and_equal_points_share(game: Game) -> None:
-    ones = "111111"
-    assert not after(game, ones, ones, ones).over
-    state = after(game, *[ones] * 4)
-    assert state.over and state.finished[:4].all()
-    assert state.share[:4].tolist() == [0.25] * 4
-    assert after(game, "311111", "2", "1", ones, ones, ones).share[:4].tolist() == [0, 1, 0, 0]
-    state = after(game, "311111", "2", "1", "511111", "2", "1", ones, ones)
-    assert state.share[:4].tolist() == [0.5, 0.5, 0, 0]
-    assert state.turns[:4].tolist() == [2, 2, 1, 1]
-
-
-@pytest.mark.nojit
-def test_everybody_opens_equally_often_in_turn_to_the_left() -> None:
-    game = game_of("last_die", 5, rounds_each=2)
-    states = game.start([7])
-    table, openers = table_of(game, states[0]), []
-    while not states[0].over:
-        if states[0].opening and states[0].throws == 0:
-            openers.append(int(states[0].mover))
-        game.step(states, [0])
-    assert openers == table * 2
-
-
-@pytest.mark.nojit
-def test_steering_sends_the_dice_that_leave_either_way() -> None:
+def test_as_many_dice_can_be_steered_left_as_leave_the_hand() -> None:
     game = game_of("last_die", 4, steer=True)
-    state = after(game, "133525")
-    assert (state.sent, state.mover, state.pending, state.held[0]) == (4, 0, 0, 1)
-    waiting = np.array([state], game.state_dtype).view(np.recarray)
+    waiting = fall(game, fresh(game), [1, 3, 3, 5, 2, 5])
     assert game.masks(waiting)[0].tolist() == [1, 1, 1, 1, 1, 0, 0]
-    for left in range(5):
-        chosen = game.choose(waiting, [left])[0]
-        assert chosen.held[:4].tolist() == [1, left, 0, 4 - left]
-        assert (chosen.sent, chosen.pending, chosen.mover) == (0, 1, 0)  # the opener throws on, unasked
     with pytest.raises(IllegalActionError, match=r"send 5 left.*only 4 dice showing 3 or 5 can be sent on"):
         game.step(waiting, [5])
-
-
-@pytest.mark.nojit
-def test_where_no_die_leaves_nothing_is_to_be_steered() -> None:
-    game = game_of("last_die", 4, steer=True)
-    state = after(game, "112246")
-    assert (state.sent, state.pending, state.mover) == (0, 0b1111, 0)
-    last = after(game, "111112", "4")
-    assert (last.scores[0], last.sent, last.pending) == (4, 0, 1)
-
-
-@pytest.mark.nojit
-def test_the_last_die_is_steered_in_the_same_way() -> None:
-    game = game_of("last_die", 4, steer=True)
-    for face, left in product("35", (0, 1)):
-        waiting = np.array([after(game, "111112", face)], game.state_dtype).view(np.recarray)
-        assert game.masks(waiting)[0].tolist() == [1, 1, 0, 0, 0, 0, 0]
-        chosen = game.choose(waiting, [left])[0]
-        assert chosen.mover == (1 if left else 3)
-        assert (chosen.held[chosen.mover], chosen.pending) == (1, 1)
 
 
 def test_every_decision_of_a_steered_game_has_a_choice() -> None:
