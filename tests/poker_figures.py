@@ -1,4 +1,4 @@
-"""Games of Poker Figures with dice that fall as told, for several test modules."""
+"""Games of Poker Figures with given dice, by the kernels and by the oracle, for several test modules."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from tests.helpers import game_of
+from tests.oracle import poker_figures as oracle
 from trialea.envs.game import Game, States
 from trialea.envs.jit import entry
 from trialea.envs.poker_figures.game import tally_all
-from trialea.envs.poker_figures.rules import ASIDE, FACES, NUM_DICE, NUM_REROLLS, PASS, ROWS, WRITE
+from trialea.envs.poker_figures.rules import ASIDE, FACES, NUM_DICE, PASS, ROWS, WRITE
 
 JUNK = "ARVX9"  # no row takes it, unless something is set aside
 
@@ -41,8 +42,34 @@ def falling(state: Any) -> str:
     return "".join(FACES[state.dice[place]] for place in range(NUM_DICE) if state.pending >> place & 1)
 
 
-class Script:
-    """A game in which every throw is told.
+class Table:
+    """What `Script` and `OracleTable` share: turns made of their `throw`, `again`, `write` and `give_nothing`."""
+
+    def score_in(self: Any, row: str, *throws: str) -> None:
+        """The player to move writes these throws in the row, while everybody else passes; then its turn ends."""
+        me = self.seat
+        for faces in throws:
+            while self.seat != me:
+                self.give_up()
+            self.throw(faces)
+            self.write(row)
+        if self.seat == me and not self.over:
+            self.give_up()
+
+    def give_up(self: Any) -> None:
+        """The player to move throws junk for the rest of its turn, and passes."""
+        if not self.shown:
+            self.throw(JUNK)
+        while self.throws < 3:
+            self.again(self.shown, JUNK)
+        self.give_nothing()
+
+    def scores(self: Any) -> list[int]:
+        return [int(self.score(seat)) for seat in range(len(self.turns))]
+
+
+class Script(Table):
+    """A game by the kernels.
 
     Attributes:
         game: the game.
@@ -58,15 +85,48 @@ class Script:
     def state(self) -> Any:
         return self.states[0]
 
+    @property
+    def seat(self) -> int:
+        return int(self.state.mover)
+
+    @property
+    def throws(self) -> int:
+        return int(self.state.throws)
+
+    @property
+    def turns(self) -> list[int]:
+        return self.state.turns[: self.game.num_players].tolist()
+
+    @property
+    def over(self) -> bool:
+        return bool(self.state.over)
+
+    @property
+    def truncated(self) -> bool:
+        return bool(self.state.truncated)
+
+    @property
+    def aside(self) -> int:
+        return int(self.state.aside)
+
+    @property
+    def bound(self) -> str:
+        return ROWS[self.state.bound - 1] if self.state.bound else ""
+
+    @property
+    def shown(self) -> str:
+        """The dice on the table; none before the first throw of a turn or of all five."""
+        return "" if self.state.pending == 31 else shown(self.state)
+
     def play(self, action: int) -> None:
-        """Take an action, the dice that follow still being in the cup."""
+        """Take an action; the dice that follow haven't fallen yet."""
         self.states = self.game.choose(self.states, [action])
 
     def throw(self, faces: str) -> None:
         let_fall(self.game, self.states, faces)
 
     def again(self, faces: str, new: str) -> None:
-        """Throw again the dice that show `faces`, of equal ones those at the lowest places; they then show `new`."""
+        """Throw the dice again that show `faces`, of equal ones those at the lowest places; they then show `new`."""
         places: list[int] = []
         for face in faces:
             places.append(min(p for p in range(NUM_DICE) if FACES[self.state.dice[p]] == face and p not in places))
@@ -79,31 +139,23 @@ class Script:
     def set_aside(self, row: str) -> None:
         self.play(ASIDE + ROWS.index(row))
 
-    def score_in(self, row: str, *throws: str) -> None:
-        """The player to move writes these throws in the row, everybody else passing; then its turn ends."""
-        me = self.state.mover
-        for faces in throws:
-            while self.state.mover != me:
-                self.give_up()
-            self.throw(faces)
-            self.write(row)
-        if self.state.mover == me and not self.state.over:
-            self.give_up()
-
-    def give_up(self) -> None:
-        """The player to move throws junk for the rest of its turn, and passes."""
-        if self.state.pending:
-            self.throw(JUNK)
-        while self.state.throws < 3:
-            self.play(NUM_REROLLS - 1)
-            self.throw(JUNK)
+    def give_nothing(self) -> None:
         self.play(PASS)
+
+    def may_write(self, row: str) -> bool:
+        return self.is_legal(WRITE + ROWS.index(row))
+
+    def may_set_aside(self, row: str) -> bool:
+        return self.is_legal(ASIDE + ROWS.index(row))
 
     def cells(self, seat: int, row: str) -> list[int]:
         return [int(cell) for cell in self.state.sheet[seat][ROWS.index(row)] if cell]
 
-    def scores(self) -> list[int]:
-        return [int(score) for score in self.state.scores[: self.game.num_players]]
+    def score(self, seat: int) -> int:
+        return int(self.state.scores[seat])
+
+    def shares(self) -> list[float]:
+        return self.state.share[: self.game.num_players].tolist()
 
     def is_legal(self, action: int) -> bool:
         return bool(self.game.masks(self.states)[0, action])
@@ -111,3 +163,33 @@ class Script:
     def refusal(self, action: int) -> str:
         assert not self.is_legal(action)
         return self.game.why_illegal(self.state, action)
+
+
+class OracleTable(Table, oracle.Game):
+    """A game by the oracle."""
+
+    def __init__(self, players: int = 2, **options: Any) -> None:
+        super().__init__(oracle.Options(**options), players)
+
+    @property
+    def shown(self) -> str:
+        return self.dice
+
+    def throw(self, faces: str) -> None:
+        self.fall(faces)
+
+    def again(self, faces: str, new: str) -> None:
+        self.decide(("throw", oracle.in_order(faces)))
+        self.fall(new)
+
+    def write(self, row: str) -> None:
+        self.decide(("write", row))
+
+    def set_aside(self, row: str) -> None:
+        self.decide(("aside", row))
+
+    def give_nothing(self) -> None:
+        self.decide(("pass", ""))
+
+    def cells(self, seat: int, row: str) -> list[int]:
+        return self.sheets[seat][row]

@@ -1,8 +1,7 @@
-"""The slow oracle of `poker_figures` against the sums of the source text and against sums made by hand."""
+"""The slow oracle of Poker Figures against sums made by hand. `test_rules.py` has the sums of the source."""
 
 from __future__ import annotations
 
-from fractions import Fraction
 from itertools import product
 from math import comb
 from random import Random
@@ -12,105 +11,7 @@ import pytest
 from tests.oracle import poker_figures as oracle
 from tests.oracle.poker_figures import Decision, Game, IllegalDecision, Options
 
-JUNK = "ARVX9"  # after a last throw that nothing is made of, unless a row asks 3 or less
-
-
-def write(game: Game, dice: str, row: str, de_mao: bool = True) -> None:
-    """All five dice fall, the first of them twice if it is not to be de mão, and are written."""
-    game.fall(dice)
-    if not de_mao:
-        game.decide(("throw", dice[0]))
-        game.fall(dice[0])
-    game.decide(("write", row))
-
-
-def give_up(game: Game) -> None:
-    """Throw on to the end of the turn, and pass."""
-    while game.throws < oracle.THROWS:
-        game.fall(JUNK[len(game.dice) :])
-        if game.throws < oracle.THROWS:
-            game.decide(("throw", oracle.in_order(JUNK)))
-    game.decide(("pass", ""))
-
-
-def fill(game: Game, row: str, *throws: str) -> None:
-    """The player to move writes these throws in the row, its opponents passing in between; then its turn ends."""
-    me = game.seat
-    for dice in throws:
-        while game.seat != me:
-            give_up(game)
-        write(game, dice, row)
-    while game.seat == me and not game.over:
-        give_up(game)
-
-
-# --- The sums of the source ------------------------------------------------------------------------------
-
-
-def test_source_two_throws_of_six_queens_in_one_turn() -> None:
-    """D D V R D = 6 and D D 9 9 V = 6; queens must be open, since the first column asks 7."""
-    game = Game(Options(), 2)
-    fill(game, "D", "DDD9V")
-    give_up(game)
-    write(game, "DDVRD", "D")
-    write(game, "DD99V", "D")
-    assert game.sheets[0]["D"] == [7, 6, 6]
-    assert game.seat == 0 and game.throws == 2
-
-
-ACES = "AAA9X", "AAA99", "AAAA9", "AAAAX", "AAAA9"  # 7 + 8 + 9 + 8 + 9
-QUEENS = "DDD99", "DDDVX", "DD99A", "DDDDD", "DDDDA"  # 8 + 6 + 6 + 20 + 8
-
-
-def test_source_aces_are_246() -> None:
-    game = Game(Options(), 2)
-    fill(game, "A", "AAA9X")
-    fill(game, "A", *ACES)
-    assert game.sheets[1]["A"] == [7, 8, 9, 8, 9]
-    assert game.score(1) == (7 + 8 + 9 + 8 + 9) * 6 == 246
-    assert game.score(0) == 42
-
-
-@pytest.mark.parametrize(("opened", "points"), [(True, 192), (False, 384)])
-def test_source_queens_are_192_and_doubled_384(opened: bool, points: int) -> None:
-    game = Game(Options(), 2)
-    if opened:
-        fill(game, "D", "DDD9X")
-    else:
-        give_up(game)
-    fill(game, "D", *QUEENS)
-    assert game.sheets[1]["D"] == [8, 6, 6, 20, 8]
-    assert game.score(1) == points
-    assert game.score(0) == (28 if opened else 0)
-    assert game.is_closed("D")
-    assert ("D" in game.doubled) != opened
-
-
-def test_source_sequences_are_195() -> None:
-    game = Game(Options(), 2)
-    fill(game, "S", "9XVDR")
-    for dice, de_mao in (("ARDVX", True), ("RDVX9", False), ("RDVX9", True), ("ARDVX", True), ("ARDVX", False)):
-        while game.seat == 0 or game.throws == 2:
-            give_up(game)
-        write(game, dice, "S", de_mao)
-    assert game.sheets[1]["S"] == [60, 15, 30, 60, 30]
-    assert game.score(1) == 195
-
-
-def test_source_summing_queens_nine_twelve_fourteen() -> None:
-    """D D D D 9, then D X R R 9; of these the queen and the pilo stay, and with D R D V 9 it is 14."""
-    game = Game(Options(sum_throws=True), 2)
-    game.fall("DDDD9")
-    game.decide(("aside", "D"))
-    assert (game.aside, game.bound) == (9, "D")
-    game.fall("DXRR9")
-    assert game.result("D") == 12
-    game.decide(("throw", "RRX"))
-    game.fall("RDV")
-    assert game.result("D") == 14
-    game.decide(("write", "D"))
-    assert game.sheets[0]["D"] == [14]
-    assert game.seat == 1
+# --- What a throw counts ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -127,37 +28,8 @@ def test_source_summing_queens_nine_twelve_fourteen() -> None:
         ("99999", True, None),
     ],
 )
-def test_source_pokers_count_de_mao_alone(dice: str, de_mao: bool, points: int | None) -> None:
+def test_pokers_count_de_mao_alone(dice: str, de_mao: bool, points: int | None) -> None:
     assert oracle.count(dice, "P", de_mao) == points
-
-
-def test_source_refuses_less_than_the_columns_least() -> None:
-    game = Game(Options(), 2)
-    game.fall("DDDVX")
-    assert ("write", "D") not in game.legal()  # 6, and the first column asks 7
-    with pytest.raises(IllegalDecision):
-        game.decide(("write", "D"))
-    least = []
-    for column in range(5):
-        game.sheets[0]["D"] = [8] * column
-        taken = []
-        for game.dice in ("DD9AX", "DDDVX", "DDD9X", "DDDDX"):  # 5, 6, 7, 8
-            if game.may_write("D"):
-                taken.append(game.result("D"))
-        least.append(taken[0])
-    assert least == [7, 6, 6, 8, 8]
-
-
-def test_source_refuses_a_closed_row_and_a_full_one() -> None:
-    game = Game(Options(), 2)
-    game.sheets[1]["A"] = [7, 8, 9, 8, 9]
-    game.fall("AAAAA")
-    assert ("write", "A") not in game.legal()  # closed by the other
-    game.sheets[0], game.sheets[1] = game.sheets[1], game.sheets[0]
-    assert ("write", "A") not in game.legal()  # full
-
-
-# --- What a throw counts ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -225,98 +97,6 @@ def test_rethrows_are_the_different_sets_of_faces() -> None:
 
 
 # --- Games -----------------------------------------------------------------------------------------------
-
-
-def test_de_mao_is_all_five_in_the_latest_throw() -> None:
-    game = Game(Options(), 2)
-    game.fall("DDDDV")
-    game.decide(("throw", "V"))
-    game.fall("D")
-    assert game.result("D") == 10
-    game.decide(("throw", "DDDDD"))
-    game.fall("DDDDD")
-    assert game.result("D") == 20
-
-
-def test_writing_before_the_last_throw_goes_on_with_all_five() -> None:
-    game = Game(Options(), 2)
-    write(game, "DDDDV", "D")
-    assert (game.seat, game.throws, game.dice) == (0, 1, "")
-    write(game, "DDDVV", "F")
-    write(game, "ARDVX", "S")
-    assert game.sheets[0]["D"] + game.sheets[0]["F"] + game.sheets[0]["S"] == [8, 40, 60]
-    assert (game.seat, game.throws, game.turns) == (1, 0, [1, 0])
-
-
-def test_a_bound_turn_takes_its_row_alone_and_asks_the_least_of_the_sum() -> None:
-    game = Game(Options(sum_throws=True), 2)
-    game.fall("99999")
-    assert {row for kind, row in game.legal() if kind == "aside"} == set("ARDVX")
-    game.decide(("aside", "D"))
-    game.fall("DDDVV")
-    assert game.legal() >= {("write", "D")}
-    assert not game.legal() & {("write", "F"), ("aside", "D"), ("aside", "V")}
-    game.decide(("throw", "DDVV"))
-    game.fall("AAAX")
-    assert ("write", "D") in game.legal()  # 5 + 2
-    game.decide(("pass", ""))
-    assert game.sheets[0]["D"] == []
-
-
-def test_nothing_is_set_aside_after_the_last_throw_or_without_the_variant() -> None:
-    for variant, throws in ((False, 1), (True, 3)):
-        game = Game(Options(sum_throws=variant), 2)
-        game.fall("DDDD9")
-        for _ in range(throws - 1):
-            game.decide(("throw", "9"))
-            game.fall("9")
-        assert not [row for kind, row in game.legal() if kind == "aside"]
-
-
-def test_what_is_written_after_setting_aside_leaves_the_turn_free() -> None:
-    game = Game(Options(sum_throws=True), 2)
-    game.fall("DDDD9")
-    game.decide(("aside", "D"))
-    write(game, "AAAXX", "D")
-    assert (game.aside, game.bound, game.sheets[0]["D"]) == (0, "", [9])
-    write(game, "AAAXX", "F")
-    assert game.seat == 1
-
-
-def test_everybody_who_has_opened_counts_double_and_nobody_else() -> None:
-    game = Game(Options(), 3)
-    game.sheets[0]["V"] = [7, 6]
-    game.sheets[1]["V"] = [7, 6, 6, 8]
-    game.seat = 1
-    write(game, "VVVVV", "V")
-    assert [game.score(seat) for seat in range(3)] == [13 * 3 * 2, 47 * 3 * 2, 0]
-
-
-def test_the_end_leaves_one_row_and_never_asks_for_pokers() -> None:
-    game = Game(Options(poker_row=True, columns=1), 2)
-    for row in "ARDVPX":
-        write(game, "XXXXX" if row == "P" else 4 * row + "9", row)
-        assert not game.over
-        while game.seat == 1:
-            give_up(game)
-    write(game, "XXXVV", "F")
-    assert game.over and not game.truncated
-    assert not game.is_closed("S")
-    assert game.score(0) == 2 * (9 * (6 + 5 + 4 + 3 + 2) + 100 + 40)
-    assert game.shares() == [1, 0]
-
-
-@pytest.mark.parametrize(("open_rows", "scores"), [(False, [0, 0, 0]), (True, [40, 40, 0])])
-def test_a_game_cut_short_and_shared(open_rows: bool, scores: list[int]) -> None:
-    game = Game(Options(max_turns=1, score_open_rows=open_rows), 3, first_player=2)
-    give_up(game)
-    for _ in range(2):
-        write(game, "DDDVV", "F")
-        give_up(game)
-    assert game.over and game.truncated
-    assert [game.score(seat) for seat in range(3)] == scores
-    winners = 2 if open_rows else 3
-    assert game.shares() == [Fraction(1, winners)] * winners + [Fraction(0)] * (3 - winners)
 
 
 @pytest.mark.parametrize("num_players", range(2, 7))
