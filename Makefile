@@ -4,7 +4,7 @@
 
 VENV ?= .venv
 WORKERS ?= 2
-EXTRAS := tune,report,tournament,render,dev
+EXTRAS := tune,report,tournament,render,onnx,dev
 # `python3` if it will do, else the first that will: at least 3.11, with what makes virtual environments.
 PYTHON ?= $(shell for python in python3 python3.11 python3.12 python3.13 python3.14 python; do \
     $$python -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \

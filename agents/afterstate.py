@@ -1,10 +1,11 @@
-"""Agents that value positions between turns by a network, and play each turn exactly for these values.
+"""Afterstate agents: a network values the positions between turns, and each turn is played exactly for these values.
 
-A turn of a dice game can be solved exactly once it is known what each position after it is worth. An *afterstate agent*
-takes that from a small network, trained in self-play (`trialea.training.afterstate`): the way of TD-Gammon (Tesauro,
-1995), where an afterstate (Sutton and Barto, Reinforcement Learning, section 6.8) is what a whole turn leads to.
+A turn of a dice game can be solved exactly if every position after it has a value. An afterstate agent takes these
+values from a small network that was trained in self-play (`trialea.training.afterstate`), as TD-Gammon did (Tesauro,
+1995). An afterstate is the position that a whole turn leads to (Sutton and Barto, Reinforcement Learning, section 6.8).
 
-A game takes part through the module that its registry entry names as `afterstates`, which has a class `Afterstates`.
+This file is the same for all games. A game takes part through the module that its entry names as `afterstates`, which
+has a class `Afterstates` with the methods of the protocol here.
 """
 
 from __future__ import annotations
@@ -21,14 +22,16 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from trialea.agents.model import (
+from trialea.agents.model_file import (
     FACTS,
     FORMAT,
+    MOST_WEIGHTS,
     check_description,
+    find_model,
     load_weights,
-    model_file,
     name_of,
     read_facts,
+    read_member,
     readable,
 )
 from trialea.envs.agent import ActionValues
@@ -46,22 +49,22 @@ WEIGHTS = "weights.pth"
 
 
 class Network(nn.Module):
-    """From a position between turns to the logits of every seat's share of the win.
+    """A network from positions between turns to the logits of every seat's share of the win.
 
-    Seats are in the order of the turns, from the player to move next. The first numbers of a position are the game's
-    own estimate of these logits, 0 where it has none. The network adds to what is linear in all numbers, which starts
-    as that estimate, what layers of rectified units make of them, which starts as 0.
+    Seats are in the order of the turns, from the player to move next. The first n numbers of a position are the game's
+    own estimate of these logits, 0 in games without one. The output is the sum of two parts: a linear function of the
+    position, which starts as that estimate, and hidden layers of rectified units, which start at 0.
 
     Args:
-        inputs: how many numbers describe a position.
-        players: how many seats.
-        hidden: how many units each hidden layer has, one layer at least.
+        inputs: D, the number of features of a position.
+        players: n, the number of seats.
+        hidden: the number of units of each hidden layer, at least one layer.
     """
 
     def __init__(self, inputs: int, players: int, hidden: Sequence[int]) -> None:
         super().__init__()
         self.inputs, self.players, self.hidden = inputs, players, tuple(hidden)
-        # One product for what is linear in the numbers, in the first columns, and for the first hidden layer.
+        # One matrix product serves the linear part, in its first rows, and the first hidden layer.
         self.first = nn.Linear(inputs, players + hidden[0])
         layers: list[nn.Module] = [nn.ReLU()]
         for width, after in pairwise(hidden):
@@ -74,7 +77,7 @@ class Network(nn.Module):
             head.weight.zero_()
 
     def forward(self, features: torch.Tensor, moves: torch.Tensor | None = None, columns: Any = None) -> torch.Tensor:
-        """Logits (B, n) from positions (B, D) float32, some of whose `columns` are moved by `moves` (B, C)."""
+        """Return logits (B, n) of positions (B, D) float32, after `moves` (B, C) are added to these `columns` (C,)."""
         found = self.first(features)
         if moves is not None:
             found = found + moves @ self.first.weight[:, columns].T
@@ -83,13 +86,13 @@ class Network(nn.Module):
 
 
 class Values:
-    """What a network makes of positions between turns, (N, D) float32 each."""
+    """A network's values of positions between turns. Positions are (N, D) float32."""
 
     def __init__(self, network: Network) -> None:
         self._network = network
 
     def shares(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
-        """Every seat's share of the win, (N, n), from the player to move next; rows sum to 1."""
+        """Return every seat's share of the win, (N, n), from the player to move next; rows sum to 1."""
         with torch.inference_mode():
             shares: NDArray[np.float64] = torch.softmax(self._network(torch.from_numpy(features)).double(), 1).numpy()
         return shares
@@ -97,9 +100,12 @@ class Values:
     def log_odds(
         self, features: NDArray[np.float32], place: int, columns: NDArray[np.int64]
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """The log-odds (N,) of one player's share, by its place in the order, and their derivatives.
+        """Return the log-odds (N,) of one player's share of the win, and their derivatives (N, C).
 
-        Derivatives are (N, C), by the numbers in these `columns` (C,) of the positions.
+        Args:
+            features: positions (N, D).
+            place: the player, by its place in the order of turns.
+            columns: (C,), the features to differentiate by.
         """
         moves = torch.zeros(len(features), len(columns), requires_grad=True)
         logits = self._network(torch.from_numpy(features), moves, torch.from_numpy(columns))
@@ -110,43 +116,43 @@ class Values:
 
 
 class Player(Protocol):
-    """Whoever plays turns."""
+    """A player of whole turns, for given values of the positions between them."""
 
     def act(self, states: States) -> NDArray[np.int64]:
-        """A legal action (B,) for each of the (B,) states."""
+        """Return a legal action (B,) for each of the (B,) states."""
         ...
 
     def decide(self, states: States) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """The same, and (B,) the mover's expected share of the win before the first throw of its turn.
+        """Return the actions (B,), and the mover's expected share of the win (B,) before the first throw of its turn.
 
-        The latter is needed where the first throw of a turn lies, and may be NaN elsewhere.
+        The share is needed in states after the first throw of a turn, and may be NaN in others.
         """
         ...
 
 
 class Afterstates(Protocol):
-    """What a game must say of its positions between turns; made as `Afterstates(game)`.
+    """A game's positions between turns as numbers; made as `Afterstates(game)`.
 
     Attributes:
-        num_features: D, how many numbers describe a position.
+        num_features: D, the number of features of a position.
     """
 
     num_features: int
 
     def features(self, states: States) -> NDArray[np.float32]:
-        """The positions in which the turns of (B,) states began, as numbers (B, D); see `Network` for the first n."""
+        """Return features (B, D) of the positions in which the turns of (B,) states began; see `Network`."""
         ...
 
     def player(self, values: Values) -> Player:
-        """Whoever plays its turns to the best of these values."""
+        """Return a player that plays each turn exactly for these values."""
         ...
 
 
 def make_afterstates(game: Game) -> Afterstates:
-    """The positions between turns of `game`.
+    """Return the positions between turns of `game`.
 
     Raises:
-        OptionError: turns of this game are not solved for given values of the positions between them.
+        OptionError: the game has no afterstate agents.
     """
     module = get_spec(game.name).afterstates
     if not module:
@@ -185,41 +191,46 @@ class AfterstateAgent:
 
     @classmethod
     def load(cls, path: str | Path, game: Game) -> AfterstateAgent:
-        """The agent in a run folder or model file, checked to be for `game`.
+        """Return the agent in a run folder or model file, checked to be for `game`.
 
         Raises:
-            ModelFileError: no model lies there, it is damaged, or it is for another game or number of players.
+            ModelFileError: there is no model at `path`, it is damaged, or it is for another game or number of players.
         """
-        network = read_network(model_file(Path(path)), game)
+        network = read_network(find_model(path), game)
         return cls(game, network.requires_grad_(False), name=name_of(path))
 
     def act(self, states: States) -> NDArray[np.int64]:
-        """A legal action (B,) for each of the (B,) states."""
+        """Return a legal action (B,) for each of the (B,) states."""
         return self._player.act(states)
 
 
 def make_network(game: Game, hidden: Sequence[int]) -> Network:
-    """An untrained network for `game`, drawn from torch's global generator."""
+    """Return an untrained network for `game`. Its weights are drawn from torch's global generator."""
     return Network(make_afterstates(game).num_features, game.num_players, hidden)
 
 
 def read_network(file: Path, game: Game) -> Network:
-    """The network in a model file, checked to be for `game`; no code is read.
+    """Return the network in a model file, checked to be for `game`. No code in the file is run.
 
     Raises:
-        ModelFileError: it is damaged, or for another game, number of players or options.
+        ModelFileError: the file is damaged, or for another game, number of players or options.
     """
     with readable(file):
         with zipfile.ZipFile(file) as archive:
-            facts, content = read_facts(archive), archive.read(WEIGHTS)
+            facts, weights = read_facts(archive), load_weights(read_member(archive, WEIGHTS, MOST_WEIGHTS))
         check_description(file, facts["description"], game)
-        network = make_network(game, facts["hidden"])
-        network.load_state_dict(load_weights(content))
+        hidden = facts["hidden"]
+        layers = hidden if isinstance(hidden, list) else []
+        if not 1 <= len(layers) <= len(weights) or not all(type(width) is int and width > 0 for width in layers):
+            raise ValueError(f"its {FACTS} must give the units of each hidden layer, at least 1")
+        with torch.device("meta"):  # no memory for weights until their shapes are known to be right
+            network = make_network(game, layers)
+        network.load_state_dict({name: weight.float() for name, weight in weights.items()}, assign=True)
     return network
 
 
 def save_network(network: Network, file: Path, game: Game) -> None:
-    """Write the weights, with what they are for, whole or not at all."""
+    """Write the weights and their metadata, whole or not at all."""
     content = io.BytesIO()
     torch.save(network.state_dict(), content)
     facts = {"format": FORMAT, "kind": KIND, "description": game.description(), "hidden": network.hidden}

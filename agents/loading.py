@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 from trialea.agents import zoo
 from trialea.envs.agent import Agent
@@ -38,9 +37,10 @@ def load_agent(name: str, game: Game) -> Agent:
 
 def _load_model(path: str, game: Game) -> Agent:
     """Return the agent in a model file or run folder, of whatever kind it is."""
-    from trialea.agents.model import ModelAgent, kind_of, model_file
+    from trialea.agents.model import ModelAgent
+    from trialea.agents.model_file import find_model, kind_of
 
-    kind = kind_of(model_file(Path(path)))
+    kind = kind_of(find_model(path))
     if kind == "afterstate":
         from trialea.agents.afterstate import AfterstateAgent
 

@@ -1,19 +1,13 @@
-"""Trained policies as agents: a network that reads observations, and the files that hold it.
+"""Policy networks as agents: `ModelAgent` plays what a network says, by its best action or by drawing from it.
 
-Only weights are read from a model file, never code: the network is built from the shapes of its weights, and torch
-loads with `weights_only=True`. The files are stable-baselines3's own (a zip archive with `policy.pth` inside), with
-one member more, `trialea.json`, that says what game the policy is for.
+`trialea.agents.model_file` reads and writes the files. The network is rebuilt here from the shapes of its weights, so
+no code from a file is run. To read another architecture of stable-baselines3, change `network_from`.
 """
 
 from __future__ import annotations
 
 import copy
-import io
-import json
-import pickle
-import re
-import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,6 +15,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from trialea.agents.model_file import (
+    ACTIVATIONS,
+    ModelFileError,
+    check_description,
+    find_model,
+    max_players_of,
+    name_of,
+    read_model,
+    readable,
+)
 from trialea.envs.errors import OptionError, TrialeaError, needs_extra
 from trialea.envs.files import atomic_path
 from trialea.envs.game import Game, States
@@ -31,33 +35,30 @@ with needs_extra("train", "a trained model", "torch"):
     from torch import nn
     from torch.nn.utils import skip_init
 
-FACTS = "trialea.json"
-POLICY = "policy.pth"
-FORMAT = 1
-KINDS = ("policy", "afterstate", "seats")
-MODEL = "model.zip"
-ACTIVATIONS: dict[str, type[nn.Module]] = {"tanh": nn.Tanh, "relu": nn.ReLU}
-
-
-class ModelFileError(TrialeaError):
-    """A model file that is missing, damaged, or made for something else."""
+    from trialea.agents.onnx import write_onnx
 
 
 class PolicyError(TrialeaError, ValueError):
-    """A policy that cannot choose: no action is legal, or its scores are no numbers, as after training diverged."""
+    """A policy that cannot choose: no action is legal, or its logits are NaN or infinite, as in diverged training."""
 
 
 class ModelAgent:
     """A policy network as an agent.
 
     Args:
-        game: what it plays.
-        network: from observations (B, D) float32 to action scores (B, A).
-        name: how it is called in results.
-        sample: draw from the policy instead of taking its most probable action.
-        seed: what the draws depend on, beside the game's own seed.
+        game: the game that it plays.
+        network: from observations (B, D) to logits of the actions (B, A). It acts in eval mode, whatever mode it was
+            left in, and may be on any device and of any floating-point type.
+        name: its name in results.
+        sample: draw actions from the policy instead of taking the most probable one.
+        seed: the seed of these draws; they depend on the game's own seed too.
         max_players: the most players that the policy is for, if it is for several numbers of players. Its observations
             are then padded, see `trialea.envs.padding.ObservationPadder`.
+
+    Attributes:
+        name: as given.
+        game: as given.
+        network: as given. If the agent was loaded with `normalize`, the normalization is its first layer.
     """
 
     def __init__(
@@ -71,65 +72,120 @@ class ModelAgent:
     ) -> None:
         self.name = name
         self.game = game
+        self.network = network
         self._view = ObservationPadder(game, max_players)
-        self._network = network
         self._sample = sample
         self._seed = np.uint64(seed)
 
     @classmethod
-    def load(cls, path: str | Path, game: Game, seed: int = 0) -> ModelAgent:
-        """The agent in a run folder or model file, checked to be for `game`.
+    def load(cls, path: str | Path, game: Game, seed: int = 0, normalize: Any = None) -> ModelAgent:
+        """Return the agent in a run folder or model file, checked to be for `game`.
+
+        Args:
+            path: a run folder, or a model file of this library or of sb3-contrib's `MaskablePPO`.
+            game: the game that it is to play.
+            seed: the seed of its draws, if it is to draw.
+            normalize: the `VecNormalize` that the model was trained behind, if there was one. A model file does not
+                hold its statistics. `VecNormalize.load` unpickles a file, so use it for files that you trust.
 
         Raises:
-            ModelFileError: no model lies there, it is damaged, or it is for another game or number of players.
+            ModelFileError: there is no model at `path`; it is damaged; it is for another game or number of players; or
+                it was trained on normalized observations, and `normalize` is missing.
+            OptionError: `normalize` holds no statistics of this game's observations.
         """
-        file = model_file(Path(path))
+        file = find_model(path)
         with readable(file):
-            network, max_players = checked_network(file, *read_model(file), game)
+            network, max_players = checked_network(file, *read_model(file), game, normalize)
         return cls(game, network, name=name_of(path), seed=seed, max_players=max_players)
 
     def scores(self, states: States) -> torch.Tensor:
-        """The logarithms of the action probabilities up to a constant, (B, A); minus infinity where illegal."""
-        return legal_scores(self._network, self._view, states)
+        """Return the logits (B, A) in (B,) states, minus infinity where an action is illegal."""
+        with _eval_mode(self.network):
+            return legal_scores(self._logits, self._view, states)
+
+    def _logits(self, observations: torch.Tensor) -> Any:
+        """Ask the network, on its device and in its floating-point type."""
+        parameter = next(self.network.parameters(), observations)
+        return self.network(observations.to(parameter))
 
     @property
     def deterministic(self) -> bool:
-        """Whether it takes the most probable action of its policy, instead of drawing from it."""
+        """Whether it takes the most probable action of its policy instead of drawing one."""
         return not self._sample
 
-    def action_probabilities(self, states: States) -> NDArray[np.float32]:
-        """The policy's probability of each action, (B, A); what is played where it is not `deterministic`."""
-        probabilities: NDArray[np.float32] = torch.softmax(self.scores(states), dim=1).numpy()
+    def action_probabilities(self, states: States) -> NDArray[np.floating[Any]]:
+        """Return the policy's probability of each action, (B, A). An agent that samples plays by these."""
+        probabilities: NDArray[np.floating[Any]] = torch.softmax(self.scores(states), dim=1).numpy()
         return probabilities
 
     def act(self, states: States) -> NDArray[np.int64]:
-        """A legal action (B,) for each of the (B,) states."""
+        """Return a legal action (B,) for each of the (B,) states."""
         scores = self.scores(states)
         if self._sample:
             return sampled(scores, self.game, states, self._seed)
         actions: NDArray[np.int64] = scores.argmax(dim=1).numpy()
         return actions
 
+    def export_onnx(self, path: str | Path) -> None:
+        """Write the policy in float32 as an ONNX file, whole or not at all.
 
-def legal_scores(
-    network: Callable[[torch.Tensor], torch.Tensor], view: ObservationPadder, states: States
-) -> torch.Tensor:
-    """What a network makes of (B,) states, (B, A); minus infinity where an action is illegal.
+        Its inputs are `observation` (B, D) float32 and `action_mask` (B, A) int8, as the environments give them. Its
+        outputs are `logits` (B, A), minus infinity where an action is illegal, and `action` (B,) int64, the most
+        probable legal action.
+
+        Raises:
+            MissingExtraError: the extra `onnx` is not installed.
+        """
+        network = copy.deepcopy(self.network).cpu().float().eval()
+        with atomic_path(path) as temporary:
+            write_onnx(network, self._view.size, self.game.num_actions, temporary)
+
+
+@contextmanager
+def _eval_mode(network: nn.Module) -> Iterator[None]:
+    """Put every module of a network in eval mode, and afterwards back as it was."""
+    trained = [module for module in network.modules() if module.training]
+    for module in trained:
+        module.training = False
+    try:
+        yield
+    finally:
+        for module in trained:
+            module.training = True
+
+
+def legal_scores(network: Callable[[torch.Tensor], Any], view: ObservationPadder, states: States) -> torch.Tensor:
+    """Return the logits (B, A) of a network in (B,) states, on the CPU; minus infinity where an action is illegal.
 
     Raises:
-        PolicyError: no action is legal, or what the network says are no numbers.
+        OptionError: the network returns something else than logits of this shape.
+        PolicyError: no action is legal, or a logit is NaN or infinite.
     """
+    expected = (len(states), view.game.num_actions)
     with torch.inference_mode():
         scores = network(torch.from_numpy(view.observe(states)))
+        if not isinstance(scores, torch.Tensor) or scores.shape != expected or not scores.is_floating_point():
+            raise OptionError(
+                f"a policy network must return floating-point logits of shape {expected}, got {_describe(scores)}."
+                f" {view.game!r} has {expected[1]} actions, and {expected[0]} states were given"
+            )
+        if scores.dtype is not torch.float64:
+            scores = scores.float()
         legal = torch.from_numpy(view.game.masks(states)).to(torch.bool)
-        scores = torch.where(legal, scores, -torch.inf)
+        scores = torch.where(legal, scores.cpu(), -torch.inf)
         if not scores.amax(dim=1).isfinite().all():
-            raise PolicyError("no action can be chosen: none is legal, or the policy's scores are no numbers")
+            raise PolicyError("no action can be chosen: no action is legal, or the policy's logits are NaN or infinite")
         return scores
 
 
+def _describe(output: Any) -> str:
+    if isinstance(output, torch.Tensor):
+        return f"shape {tuple(output.shape)} of {output.dtype}"
+    return f"a {type(output).__name__}"
+
+
 def sampled(scores: torch.Tensor, game: Game, states: States, seed: np.uint64) -> NDArray[np.int64]:
-    """An action (B,) for each of the (B,) states, drawn by their scores, see `legal_scores`, and from this seed."""
+    """Return an action (B,) for each of the (B,) states, drawn by logits as `legal_scores` gives them, and a seed."""
     uniform = np.empty(len(states))
     game.loops.uniforms(states, seed, uniform)
     drawn: NDArray[np.int64] = draw(torch.softmax(scores, dim=1), torch.from_numpy(uniform)).numpy()
@@ -137,28 +193,72 @@ def sampled(scores: torch.Tensor, game: Game, states: States, seed: np.uint64) -
 
 
 def draw(probabilities: torch.Tensor, uniform: torch.Tensor) -> torch.Tensor:
-    """An action (B,) for each row of `probabilities` (B, A), by inverting its distribution at `uniform` (B,), 0 to 1.
+    """Return an action (B,) for each row of `probabilities` (B, A), by inverse transform sampling.
 
-    An action of probability 0 is never drawn: the first one whose cumulated probability passes the draw has a positive
-    probability of its own, and a draw beyond the last sum is moved below it.
+    An action of probability 0 is never drawn. The action is the first whose cumulated probability exceeds the draw, so
+    its own probability is positive; and a draw beyond the last sum is moved below it.
+
+    Args:
+        probabilities: (B, A), at least 0; rows need not sum to 1.
+        uniform: (B,), from 0 to 1.
 
     Raises:
-        PolicyError: the probabilities of a row are all 0, or no numbers.
+        PolicyError: the probabilities of a row are all 0, or NaN.
     """
     sums = probabilities.cumsum(dim=1)
     total = sums[:, -1:]
     if not (total > 0).all():
-        raise PolicyError("no action can be drawn: none is legal, or the policy's scores are no numbers")
+        raise PolicyError("no action can be drawn: no action is legal, or the policy's logits are NaN or infinite")
     target = torch.minimum(uniform.to(sums.dtype).unsqueeze(1) * total, total.nextafter(torch.zeros_like(total)))
     return torch.searchsorted(sums, target, right=True).squeeze(1)
 
 
-def checked_network(
-    file: Path, facts: dict[str, Any], weights: dict[str, torch.Tensor], game: Game
-) -> tuple[nn.Sequential, int | None]:
-    """The network that a model file describes and that is for `game`, and what its observations are padded to.
+class Normalization(nn.Module):
+    """Observations as stable-baselines3's `VecNormalize` scales them, for a model that was trained behind one.
 
-    See `read_model`.
+    Args:
+        statistics: the `VecNormalize`.
+        size: D, the number of entries of an observation.
+
+    Raises:
+        OptionError: it does not normalize observations of this size.
+    """
+
+    def __init__(self, statistics: Any, size: int) -> None:
+        super().__init__()
+        running = getattr(statistics, "obs_rms", None)
+        mean, variance = (np.asarray(getattr(running, name, np.nan)) for name in ("mean", "var"))
+        if mean.shape != (size,) or variance.shape != (size,):
+            raise OptionError(
+                f"normalize must be a VecNormalize with statistics of {size} numbers, got {statistics!r} with"
+                f" statistics of shape {mean.shape}"
+            )
+        self.register_buffer("mean", torch.as_tensor(mean, dtype=torch.float64), persistent=False)
+        self.register_buffer(
+            "scale", torch.as_tensor(np.sqrt(variance + statistics.epsilon), dtype=torch.float64), persistent=False
+        )
+        self.limit = float(statistics.clip_obs)
+
+    def forward(self, observations: torch.Tensor) -> torch.Tensor:
+        """Return normalized observations (B, D)."""
+        scaled = (observations - self.mean) / self.scale
+        return scaled.clamp(-self.limit, self.limit).to(observations.dtype)
+
+
+def checked_network(
+    file: Path, facts: dict[str, Any], weights: dict[str, torch.Tensor], game: Game, normalize: Any = None
+) -> tuple[nn.Sequential, int | None]:
+    """Return the network in a model file, and the number of players that its observations are padded to.
+
+    Args:
+        file: the model file, named in errors.
+        facts: its metadata, from `read_model`.
+        weights: its weights, from `read_model`.
+        game: the game that the network must be for.
+        normalize: as in `ModelAgent.load`.
+
+    Raises:
+        ModelFileError: the network is for another game, or for normalized observations.
     """
     max_players = None
     if facts.get("description") is not None:
@@ -168,148 +268,50 @@ def checked_network(
     shape, size = _shape(network), ObservationPadder(game, max_players).size
     if shape != (size, game.num_actions):
         raise ModelFileError(
-            f"{file} reads {shape[0]} numbers and chooses among {shape[1]} actions; {game!r} shows"
-            f" {size} and has {game.num_actions}"
+            f"{file} is for observations of {shape[0]} numbers and {shape[1]} actions, but {game!r} has {size} numbers"
+            f" and {game.num_actions} actions"
         )
-    network(torch.zeros(1, size))  # fails where its layers do not fit each other
+    network(torch.zeros(1, size))  # fails if its layers do not fit each other
+    if normalize is not None:
+        network.insert(0, Normalization(normalize, size))
+    elif facts.get("description") is None:
+        _refuse_normalized(file, facts["observations"])
     return network, max_players
 
 
-def max_players_of(players: int | Sequence[int]) -> int | None:
-    """What the observations of a policy for so many players are padded to: nothing, where it is for one number."""
-    return None if isinstance(players, int) else max(players)
+def _refuse_normalized(file: Path, observations: NDArray[np.float32] | None) -> None:
+    """Raise `ModelFileError` if a model of stable-baselines3 was trained on normalized observations.
+
+    Observations of a game are from 0 to 1, and those that `VecNormalize` has scaled are not. A model that was saved
+    without its last observations is refused if a file of statistics is beside it.
+    """
+    if observations is None:
+        normalized = next(file.parent.glob("*normalize*.pkl"), None) is not None
+    else:
+        normalized = not ((observations >= 0.0) & (observations <= 1.0)).all()
+    if normalized:
+        raise ModelFileError(
+            f"{file} was trained on normalized observations, whose statistics a model file does not hold. Give them:"
+            " trialea.agents.ModelAgent.load(path, game, normalize=VecNormalize.load(statistics, env))"
+        )
 
 
 def _shape(network: nn.Sequential) -> tuple[int, int]:
-    """How many numbers a network reads, and how many it gives."""
+    """Return the numbers of inputs and outputs of a network."""
     layers = [layer for layer in network if isinstance(layer, nn.Linear)]
     return layers[0].in_features, layers[-1].out_features
 
 
-def check_description(file: Path, trained_for: dict[str, Any], game: Game) -> None:
-    """Raise `ModelFileError` where a model was trained for another game than `game`, by their descriptions."""
-    players = trained_for["players"]
-    if game.num_players in ([players] if isinstance(players, int) else players):
-        trained_for = {**trained_for, "players": game.num_players}
-    if trained_for != game.description():
-        raise ModelFileError(f"{file} is a policy for {_name_game(trained_for)}, not {_name_game(game.description())}")
-
-
-def _name_game(description: dict[str, Any]) -> str:
-    options = ", ".join(f"{key}={value}" for key, value in description["options"].items())
-    players = description["players"]
-    number = players if isinstance(players, int) else ", ".join(map(str, players))
-    return f"{description['game']} with {number} players ({options})"
-
-
-def name_of(path: str | Path) -> str:
-    """How the model that a path names is called in results."""
-    return Path(path).name.removesuffix(".zip") or str(path)
-
-
-def model_file(path: Path) -> Path:
-    """The model that a path names: the file itself, or a run folder's model or newest checkpoint."""
-    if path.is_dir():
-        checkpoints = sorted(path.glob(f"checkpoints/*/{MODEL}"))
-        candidates = [path / MODEL, *reversed(checkpoints)]
-        for candidate in candidates:
-            if candidate.is_file():
-                return candidate
-        raise ModelFileError(f"{path} holds no {MODEL} and no checkpoint")
-    if path.is_file():
-        return path
-    raise ModelFileError(f"no model lies at {path}")
-
-
-@contextmanager
-def readable(path: Path, what: str = "model") -> Iterator[None]:
-    """Turn whatever goes wrong with what lies there into a `ModelFileError`, but for errors of ours."""
-    try:
-        yield
-    except TrialeaError:
-        raise
-    except Exception as error:  # it cannot be opened, or what is in it does not fit together
-        reason = " ".join(str(error).split())  # torch's has several lines
-        raise ModelFileError(f"{path} is not a readable {what}: {type(error).__name__}: {reason}") from error
-
-
-def kind_of(file: Path) -> str:
-    """What kind of agent a model file holds: `"policy"`, unless it says otherwise."""
-    with readable(file), zipfile.ZipFile(file) as archive:
-        facts = read_facts(archive) if FACTS in archive.namelist() else {}
-    return str(facts.get("kind", KINDS[0]))
-
-
-def read_facts(archive: zipfile.ZipFile) -> dict[str, Any]:
-    """What a model file of ours says of itself, see `write_facts`; checked to be what is written there."""
-    facts: Any = json.loads(archive.read(FACTS))
-    described = facts.get("description") if isinstance(facts, dict) else None
-    if not isinstance(described, dict) or facts.get("format") != FORMAT or facts.get("kind") not in KINDS:
-        raise ValueError(f"its {FACTS} is none that this version writes")
-    found: dict[str, Any] = facts
-    if facts["kind"] != "afterstate" and facts.get("activation") not in ACTIVATIONS:
-        raise ValueError(f"its {FACTS} names no activation that is known: {', '.join(ACTIVATIONS)}")
-    players = described.get("players")
-    numbers = players if isinstance(players, list) and players else [players]
-    if not all(type(number) is int for number in numbers) or not isinstance(described.get("options"), dict):
-        raise ValueError(f"its {FACTS} does not say which players and options it is for")
-    return found
-
-
-def load_weights(content: bytes) -> dict[str, torch.Tensor]:
-    """The weights that torch saved as `content`; no code is read, and numbers that are not finite are refused."""
-    try:
-        loaded: Any = torch.load(io.BytesIO(content), weights_only=True, map_location="cpu")
-    except pickle.UnpicklingError:  # torch's own words are how to run what it holds
-        raise ValueError("what should be its weights is damaged, or holds something else than weights") from None
-    if not isinstance(loaded, dict) or not all(isinstance(part, torch.Tensor) for part in loaded.values()):
-        raise ValueError("what should be its weights are no tensors by name")
-    weights: dict[str, torch.Tensor] = loaded
-    for name, weight in weights.items():
-        if not weight.isfinite().all():
-            raise ValueError(f"its weights {name} are not all numbers")
-    return weights
-
-
-def read_model(file: Path) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
-    """What a model file says of itself, and its policy's weights."""
-    with readable(file), zipfile.ZipFile(file) as archive:
-        names = archive.namelist()
-        weights = load_weights(archive.read(POLICY))
-        facts = read_facts(archive) if FACTS in names else _facts_of_stock_model(archive)
-    return facts, weights
-
-
-def _facts_of_stock_model(archive: zipfile.ZipFile) -> dict[str, Any]:
-    """The activation that a model saved by stable-baselines3 alone names in the readable part of its data."""
-    kwargs = json.loads(archive.read("data")).get("policy_kwargs", {})
-    named = re.search(r"\.(\w+)'>", str(kwargs.get("activation_fn", "")))
-    return {"activation": named.group(1).lower() if named else "tanh"}
-
-
-def write_policy(
-    file: Path, description: Mapping[str, Any], weights: dict[str, torch.Tensor], activation: str, kind: str = "policy"
-) -> None:
-    """Write weights under the names of stable-baselines3, with what they are for, whole or not at all."""
-    content = io.BytesIO()
-    torch.save(weights, content)
-    with atomic_path(file) as temporary:
-        with zipfile.ZipFile(temporary, "w") as archive:
-            archive.writestr(POLICY, content.getvalue())
-        write_facts(temporary, description, activation, kind)
-
-
-def write_facts(file: Path, description: Mapping[str, Any], activation: str, kind: str = "policy") -> None:
-    """Add to a model file what it is for: a game's description, whose `players` may be several numbers."""
-    facts = {"format": FORMAT, "kind": kind, "description": dict(description), "activation": activation}
-    with zipfile.ZipFile(file, "a") as archive:
-        archive.writestr(FACTS, json.dumps(facts))
-
-
 def network_from(weights: dict[str, torch.Tensor], activation: str) -> nn.Sequential:
-    """The policy's network, built from the shapes of its weights as stable-baselines3 names them."""
+    """Return the policy's network, built from the shapes of its weights under stable-baselines3's names.
+
+    Raises:
+        OptionError: the activation is unknown.
+        ModelFileError: the policy has a features extractor of its own.
+        ValueError: a layer is missing.
+    """
     if activation not in ACTIVATIONS:
-        raise OptionError(f"activation must be one of {', '.join(ACTIVATIONS)}, not {activation!r}")
+        raise OptionError(f"activation must be one of {', '.join(ACTIVATIONS)}, got {activation!r}")
     layers: list[nn.Module] = []
     prefix = "mlp_extractor.policy_net."
     if any(key.startswith(("features_extractor.", "pi_features_extractor.")) for key in weights):
@@ -327,6 +329,6 @@ def network_from(weights: dict[str, torch.Tensor], activation: str) -> nn.Sequen
 
 
 def snapshot(policy: Any) -> nn.Sequential:
-    """A frozen copy of the network by which a stable-baselines3 actor-critic policy chooses actions."""
+    """Return a frozen copy of the network by which a stable-baselines3 actor-critic policy chooses actions."""
     copied = copy.deepcopy(nn.Sequential(*policy.mlp_extractor.policy_net, policy.action_net))
     return copied.requires_grad_(False)

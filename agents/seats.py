@@ -1,4 +1,7 @@
-"""A policy of its own for each seat, as one agent."""
+"""One agent from several policies: a separate policy for each seat, as RLlib may train them.
+
+The format of its files is that of `trialea.agents.model_file`, with the seat's number before the name of each weight.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +12,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from trialea.agents.model import (
-    ModelAgent,
-    checked_network,
-    model_file,
-    name_of,
-    read_model,
-    readable,
-    write_policy,
-)
+from trialea.agents.model import ModelAgent, checked_network
+from trialea.agents.model_file import find_model, name_of, read_model, readable, write_policy
 from trialea.envs.agent import Agent
 from trialea.envs.errors import OptionError
 from trialea.envs.game import Game, States
@@ -26,31 +22,34 @@ KIND = "seats"
 
 
 class SeatsAgent:
-    """Plays each seat as the agent for that seat does, by its most probable action.
+    """An agent that plays each seat as the agent for that seat does.
 
     Args:
-        game: what it plays.
-        agents: one for each seat, in order.
-        name: how it is called in results.
+        game: the game that it plays.
+        agents: one deterministic agent for each seat, in order.
+        name: its name in results.
+
+    Raises:
+        OptionError: there are more or fewer agents than seats.
     """
 
     deterministic = True
 
     def __init__(self, game: Game, agents: Sequence[Agent], name: str = KIND) -> None:
         if len(agents) != game.num_players:
-            raise OptionError(f"a policy is needed for each of {game.num_players} seats, and {len(agents)} were given")
+            raise OptionError(f"agents must be one for each of {game.num_players} seats, got {len(agents)}")
         self.name = name
         self.game = game
         self._agents = list(agents)
 
     @classmethod
     def load(cls, path: str | Path, game: Game) -> SeatsAgent:
-        """The agent in a run folder or model file, checked to be for `game`; no code is read.
+        """Return the agent in a run folder or model file, checked to be for `game`. No code in the file is run.
 
         Raises:
-            ModelFileError: no model lies there, it is damaged, or it is for another game or number of players.
+            ModelFileError: there is no model at `path`, it is damaged, or it is for another game or number of players.
         """
-        file = model_file(Path(path))
+        file = find_model(path)
         with readable(file):
             facts, weights = read_model(file)
             networks = [
@@ -59,7 +58,7 @@ class SeatsAgent:
         return cls(game, [ModelAgent(game, network) for network in networks], name=name_of(path))
 
     def act(self, states: States) -> NDArray[np.int64]:
-        """A legal action (B,) for each of the (B,) states."""
+        """Return a legal action (B,) for each of the (B,) states."""
         movers = self.game.movers(states)
         actions = np.empty(len(states), np.int64)
         for seat in np.unique(movers).tolist():
@@ -69,12 +68,12 @@ class SeatsAgent:
 
 
 def write_seats(file: Path, game: Game, policies: Sequence[Mapping[str, torch.Tensor]], activation: str) -> None:
-    """Write the weights of every seat's policy into one model file, whole or not at all; see `write_policy`."""
+    """Write the weights of the policies of all seats into one model file, whole or not at all."""
     weights = {f"{seat}.{key}": value for seat, policy in enumerate(policies) for key, value in policy.items()}
     write_policy(file, game.description(), weights, activation, KIND)
 
 
 def of_seat(weights: Mapping[str, torch.Tensor], seat: int) -> dict[str, torch.Tensor]:
-    """The weights of one seat's policy, of those in a file that `write_seats` wrote."""
+    """Return the weights of one seat's policy from those in a file by `write_seats`."""
     prefix = f"{seat}."
     return {key.removeprefix(prefix): value for key, value in weights.items() if key.startswith(prefix)}

@@ -31,7 +31,7 @@ from trialea.agents.afterstate import (
     read_network,
     save_network,
 )
-from trialea.agents.model import MODEL
+from trialea.agents.model_file import MODEL
 from trialea.envs.agent import Agent
 from trialea.envs.game import Game
 from trialea.training.callbacks import (

@@ -16,7 +16,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from sb3_contrib import MaskablePPO
 from stable_baselines3.common.callbacks import BaseCallback
 
-from trialea.agents.model import ModelAgent, max_players_of, snapshot
+from trialea.agents.model import ModelAgent, snapshot
+from trialea.agents.model_file import max_players_of
 from trialea.envs.agent import Agent
 from trialea.envs.game import Game
 from trialea.evaluation import evaluate

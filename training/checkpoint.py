@@ -16,15 +16,8 @@ import numpy as np
 import torch
 from sb3_contrib import MaskablePPO
 
-from trialea.agents.model import (
-    MODEL,
-    POLICY,
-    ModelFileError,
-    load_weights,
-    network_from,
-    readable,
-    write_facts,
-)
+from trialea.agents.model import network_from
+from trialea.agents.model_file import MODEL, POLICY, ModelFileError, load_weights, readable, write_facts
 from trialea.configs.yaml12 import read_yaml
 from trialea.envs.errors import OptionError
 from trialea.envs.files import atomic_folder, atomic_path, remove_leftovers, write_text

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from trialea.agents.model import MODEL, kind_of, read_model, write_policy
+from trialea.agents.model_file import MODEL, kind_of, read_model, write_policy
 from trialea.agents.zoo import FOLDER
 from trialea.envs.errors import OptionError, TrialeaError
 from trialea.envs.files import atomic_path, write_text

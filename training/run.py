@@ -12,7 +12,8 @@ from sb3_contrib import MaskablePPO
 from stable_baselines3.common.logger import configure
 from stable_baselines3.common.utils import LinearSchedule
 
-from trialea.agents.model import ACTIVATIONS, MODEL, max_players_of, snapshot
+from trialea.agents.model import snapshot
+from trialea.agents.model_file import ACTIVATIONS, MODEL, max_players_of
 from trialea.configs.yaml12 import write_yaml
 from trialea.envs.agent import ActionValues, make_agent
 from trialea.envs.errors import OptionError

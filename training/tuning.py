@@ -25,7 +25,8 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
-from trialea.agents.model import MODEL, PolicyError
+from trialea.agents.model import PolicyError
+from trialea.agents.model_file import MODEL
 from trialea.configs import read
 from trialea.configs.yaml12 import on_one_line, read_yaml, write_yaml
 from trialea.envs.errors import InUseError, OptionError, UnknownNameError

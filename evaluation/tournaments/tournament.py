@@ -232,9 +232,9 @@ def _origin(game: str, agent: AgentLike) -> tuple[AgentLike, str]:
         return agent, f"{_OBJECT} called {getattr(agent, 'name', None)}"
     if agent in get_spec(game).agents or not Path(agent).exists():
         return agent, agent
-    from trialea.agents.model import model_file
+    from trialea.agents.model_file import find_model
 
-    file = model_file(Path(agent)).resolve()  # not the run folder, in which a newer checkpoint may appear
+    file = find_model(Path(agent)).resolve()  # not the run folder, in which a newer checkpoint may appear
     return str(file), f"a model with SHA-256 {hashlib.sha256(file.read_bytes()).hexdigest()}"
 
 

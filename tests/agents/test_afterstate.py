@@ -25,7 +25,7 @@ from trialea.agents.afterstate import (
     make_network,
     save_network,
 )
-from trialea.agents.model import ModelFileError
+from trialea.agents.model_file import ModelFileError
 from trialea.agents.no_dice.afterstates import Afterstates as NoDiceAfterstates
 from trialea.agents.no_dice.solver import SolverAgent
 from trialea.agents.no_dice.turn import NUM_SCORES

@@ -23,7 +23,8 @@ from torch import nn
 
 from tests.helpers import game_of, more_players, positions
 from trialea import GAMES, OptionError, make_agent
-from trialea.agents.model import ModelAgent, ModelFileError, PolicyError, snapshot
+from trialea.agents.model import ModelAgent, PolicyError, snapshot
+from trialea.agents.model_file import ModelFileError
 from trialea.envs.game import Game, States
 from trialea.training.checkpoint import save_model
 
@@ -128,7 +129,7 @@ def test_is_called_after_its_file_or_folder(name: str, saved: Callable[..., Path
 
 
 def test_where_nothing_lies_the_error_says_so(tmp_path: Path) -> None:
-    with pytest.raises(ModelFileError, match="no model lies at .*nothing.zip"):
+    with pytest.raises(ModelFileError, match="there is no model at .*nothing.zip"):
         ModelAgent.load(tmp_path / "nothing.zip", game_of("no_dice"))
     with pytest.raises(ModelFileError, match="no model.zip and no checkpoint"):
         ModelAgent.load(tmp_path, game_of("no_dice"))
@@ -164,13 +165,13 @@ def test_a_model_for_another_game_is_refused_naming_both(saved: Callable[..., Pa
 def test_a_stock_model_that_does_not_fit_is_refused_with_both_sizes(name: str, tmp_path: Path) -> None:
     stock_model(name, more_players(name)).save(tmp_path / "stock")
     large, small = game_of(name, more_players(name)).observation_size, game_of(name).observation_size
-    with pytest.raises(ModelFileError, match=f"reads {large} numbers .* shows {small}"):
+    with pytest.raises(ModelFileError, match=f"observations of {large} numbers .* has {small} numbers"):
         ModelAgent.load(tmp_path / "stock.zip", game_of(name))
 
 
 def test_an_activation_that_is_not_known_is_refused_by_name(tmp_path: Path) -> None:
     stock_model("no_dice", activation_fn=torch.nn.ELU).save(tmp_path / "stock")
-    with pytest.raises(OptionError, match="tanh, relu, not 'elu'"):
+    with pytest.raises(OptionError, match="tanh, relu, got 'elu'"):
         ModelAgent.load(tmp_path / "stock.zip", game_of("no_dice"))
 
 
@@ -318,7 +319,7 @@ def test_a_network_that_says_no_numbers_does_not_choose() -> None:
     game = game_of("no_dice")
     network = nn.Linear(game.observation_size, game.num_actions)
     nn.init.constant_(network.bias, np.nan)
-    with pytest.raises(PolicyError, match="no numbers"):
+    with pytest.raises(PolicyError, match="NaN or infinite"):
         ModelAgent(game, network).act(game.start([0, 1]))
 
 

@@ -12,7 +12,8 @@ from torch import nn
 
 from tests.helpers import game_of, more_players, positions, run_python
 from trialea import GAMES, OptionError, make_agent
-from trialea.agents.model import ModelAgent, ModelFileError, network_from, write_policy
+from trialea.agents.model import ModelAgent, network_from
+from trialea.agents.model_file import ModelFileError, write_policy
 from trialea.agents.seats import SeatsAgent, write_seats
 from trialea.envs.game import Game
 from trialea.evaluation import evaluate
@@ -66,7 +67,7 @@ def test_is_evaluated_like_any_agent(tmp_path: Path) -> None:
 def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
     game, other = game_of("no_dice"), game_of("no_dice", 3)
     file = tmp_path / "model.zip"
-    with pytest.raises(OptionError, match="a policy is needed for each of 2 seats, and 1 were given"):
+    with pytest.raises(OptionError, match="agents must be one for each of 2 seats, got 1"):
         SeatsAgent(game, [ModelAgent(game, nn.Identity())])
     write_seats(file, game, [some_weights(game, seat) for seat in range(2)], "relu")
     with pytest.raises(ModelFileError, match="no_dice with 2 players .*, not no_dice with 3 players"):

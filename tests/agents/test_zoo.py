@@ -14,7 +14,8 @@ from tests.helpers import positions
 from tests.training.test_training import run, tiny
 from trialea import GAMES, UnknownNameError, make_agent, make_game
 from trialea.agents import zoo
-from trialea.agents.model import ModelAgent, ModelFileError
+from trialea.agents.model import ModelAgent
+from trialea.agents.model_file import ModelFileError
 from trialea.benchmarks.results import PAGES, ROWS, Row, differences, measured, replaced, table, write
 from trialea.envs.errors import OptionError
 from trialea.training.config import load_config

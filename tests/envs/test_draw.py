@@ -35,7 +35,7 @@ def test_draw_at_its_edges_gives_the_first_and_the_last_legal_action(legal: list
 @pytest.mark.parametrize("value", [0.0, float("nan")])
 def test_draw_refuses_what_is_no_distribution(value: float) -> None:
     probabilities = torch.tensor([[0.5, 0.5], [value, value]])
-    with pytest.raises(PolicyError, match="none is legal, or the policy's scores are no numbers"):
+    with pytest.raises(PolicyError, match="no action is legal, or the policy's logits are NaN or infinite"):
         draw(probabilities, torch.zeros(2))
 
 

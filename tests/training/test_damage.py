@@ -9,7 +9,7 @@ import pytest
 
 from tests.training.test_training import metrics, run, tiny
 from trialea import OptionError
-from trialea.agents.model import ModelFileError
+from trialea.agents.model_file import ModelFileError
 from trialea.training.checkpoint import newest_checkpoint
 from trialea.training.run import resume
 

@@ -11,7 +11,8 @@ import pytest
 from tests.helpers import SHORT, game_of
 from tests.training.test_training import ROLLOUT, assert_same_outcome, metrics, run, stop_at, tiny
 from trialea import OptionError
-from trialea.agents.model import ModelAgent, ModelFileError
+from trialea.agents.model import ModelAgent
+from trialea.agents.model_file import ModelFileError
 from trialea.evaluation import evaluate
 from trialea.training.callbacks import RunCallback
 from trialea.training.config import TrainConfig, load_config

@@ -25,7 +25,8 @@ from sb3_contrib import MaskablePPO
 
 from tests.helpers import SHORT, game_of, is_solved, more_players, rival_of
 from trialea import GAMES, OptionError, UnknownNameError
-from trialea.agents.model import ModelAgent, ModelFileError
+from trialea.agents.model import ModelAgent
+from trialea.agents.model_file import ModelFileError
 from trialea.envs.errors import FileError, InUseError
 from trialea.evaluation import evaluate
 from trialea.training.callbacks import RunCallback

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from trialea.agents.model import ACTIVATIONS
+from trialea.agents.model_file import ACTIVATIONS
 from trialea.envs.errors import needs_extra
 
 with needs_extra("cluster", "training with RLlib", "ray"):

@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from trialea.agents.model import MODEL, ModelAgent, network_from, read_model, write_policy
+from trialea.agents.model import ModelAgent, network_from
+from trialea.agents.model_file import MODEL, read_model, write_policy
 from trialea.agents.seats import SeatsAgent, of_seat, write_seats
 from trialea.envs.agent import Agent
 from trialea.envs.errors import IllegalActionError, TrialeaError

@@ -16,7 +16,7 @@ import pytest
 
 from tests.helpers import SHORT, SOME_TABLES, game_of, positions
 from trialea import IllegalActionError, make_agent
-from trialea.agents.model import read_model
+from trialea.agents.model_file import read_model
 from trialea.envs.aec import MultiAgentEnv
 from trialea.evaluation import evaluate
 from trialea.training.config import RllibConfig
