@@ -102,9 +102,7 @@ def test_a_layer_imports_none_above_it(layer: str) -> None:
     ] == []
 
 
-@pytest.mark.parametrize(
-    "layer", [pytest.param(layer, marks=pytest.mark.xfail if layer == "training" else ()) for layer in LAYERS]
-)
+@pytest.mark.parametrize("layer", LAYERS)
 def test_no_modules_of_a_layer_import_each_other_in_a_circle(layer: str) -> None:
     """No circle can reach over several layers, as none imports a higher one. `prepare` raises if there is a circle."""
     own = {module for module in GRAPH if layer_of(module) == layer}
