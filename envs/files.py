@@ -124,6 +124,8 @@ def atomic_folder(target: Path) -> Iterator[Path]:
         try:
             yield temporary
             temporary.rename(target)
+        except FileError as error:
+            raise FileError(str(error).replace(str(temporary), str(target))) from error
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
 
@@ -173,14 +175,21 @@ def remove_leftovers(folder: Path, target: Path | None = None) -> None:
 
 
 @contextmanager
-def resumable(remedy: str) -> Iterator[None]:
-    """Add what is saved and how to continue to Ctrl-C, and to errors of the file system such as a full disk."""
+def resumable(folder: Path, remedy: str) -> Iterator[None]:
+    """Add what is saved and how to continue to Ctrl-C, and to errors of the file system such as a full disk.
+
+    Args:
+        folder: what an error is about that names no file.
+        remedy: whole sentences.
+    """
     try:
         yield
     except KeyboardInterrupt as stop:
         raise KeyboardInterrupt(f"{str(stop) or 'stopped'}. {remedy}") from None
+    except FileError as error:
+        raise FileError(f"{error}. {remedy}") from error
     except OSError as error:
-        raise FileError(f"{_reason(error)}. {remedy}") from error
+        raise FileError(f"{error.filename or folder}: {_reason(error)}. {remedy}") from error
 
 
 # Folders -----------------------------------------------------------------------------------------------------------
@@ -313,10 +322,5 @@ def _cause(error: BaseException) -> OSError | None:
 
 
 def _reason(error: OSError) -> str:
-    """Return what the system says, and of which file, but never of a temporary one."""
-    if error.strerror is None:
-        return str(error)
-    reason = error.strerror[:1].lower() + error.strerror[1:]
-    if error.filename is None or Path(os.fsdecode(error.filename)).name.startswith((TEMPORARY, LOCK)):
-        return reason
-    return f"{reason}: {os.fsdecode(error.filename)}"
+    """Return what the system says went wrong."""
+    return str(error) if error.strerror is None else error.strerror[:1].lower() + error.strerror[1:]

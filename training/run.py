@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -55,7 +57,7 @@ def train(config: RunConfig, folder: str | Path, progress: bool = True, report: 
             make_agent(opponent, game)
     with new_folder(run, _USE):
         write_text(run / CONFIG, write_yaml(config.model_dump(mode="json")))
-        with resumable(_how_to_resume(run)):
+        with resumable(run, _how_to_resume(run)):
             return go_on(run, None, progress, report)
 
 
@@ -66,7 +68,7 @@ def resume(folder: str | Path, progress: bool = True, report: Report | None = No
         raise OptionError(
             f"{run} must be a run folder, with {CONFIG}. To begin one there: trialea train CONFIG --out {run}"
         )
-    with locked_folder(run, _USE), resumable(_how_to_resume(run)):
+    with locked_folder(run, _USE), resumable(run, _how_to_resume(run)):
         if (run / MODEL).exists():
             raise OptionError(f"the run in {run} is complete: there is nothing to resume")
         config = load_config(run / CONFIG)
@@ -154,16 +156,36 @@ def _run(
         league.add(snapshot(model.policy))
     start = model.num_timesteps
     open_folder(run, start)
-    model.set_logger(configure(str(run / "tensorboard"), ["tensorboard"]))
     callback = RunCallback(config, env, league, run, seconds, start, progress, report)
-    try:
+    with _tensorboard(model, run):
         with stop_on_interrupt(callback), callback.bar:
             model.learn(config.frames - start, callback=callback, reset_num_timesteps=checkpoint is None)
             if callback.stopped:
                 return False
             callback.measure()
         model.logger.dump(model.num_timesteps)
-    finally:
-        model.logger.close()
     save_model(model, run / MODEL, config.description(), config.ppo.activation)
     return True
+
+
+@contextmanager
+def _tensorboard(model: MaskablePPO, run: Path) -> Iterator[None]:
+    """Have a model write its TensorBoard log into a run's folder.
+
+    TensorBoard writes in a thread of its own. An error there also reaches the training, so its traceback isn't printed.
+    """
+    before = threading.excepthook
+
+    def print_error(failed: threading.ExceptHookArgs) -> None:
+        if not type(failed.thread).__module__.startswith("tensorboard."):
+            before(failed)
+
+    threading.excepthook = print_error
+    try:
+        model.set_logger(configure(str(run / "tensorboard"), ["tensorboard"]))
+        try:
+            yield
+        finally:
+            model.logger.close()
+    finally:
+        threading.excepthook = before

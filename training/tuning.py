@@ -341,7 +341,7 @@ def _attempt(trial: Trial, study: optuna.Study, config: TuneConfig, folder: Path
         values = [f"{key}={_suggested(trial, key, values)}" for key, values in config.space.items()]
         training = config.training(values)
         judge = _Judge(trial, metric, training)
-        with resumable("The study is saved, too: the same `trialea tune` command continues it"):
+        with resumable(folder, "The study is saved, too: the same `trialea tune` command continues it"):
             finished = _go_on(training, folder / _run_of(trial), judge, progress)
     except (OptionError, UnknownNameError, PolicyError) as error:  # the values don't fit together, or learning diverges
         trial.set_user_attr(REFUSED, str(error))

@@ -16,6 +16,8 @@ from trialea.envs.registry import get_spec
 from trialea.evaluation.matches.match import distinct_names
 from trialea.evaluation.matches.schedule import Schedule, balanced_tables, make_schedule, make_seatings, rotations
 
+MAX_GAMES = 10**9  # as in a single evaluation
+MAX_BLOCKS = 10**6  # each is a file of one folder
 FOLDER = "tournaments"
 
 
@@ -93,7 +95,11 @@ class TournamentConfig(Settings):
         return Game(get_spec(self.game).name, self.players, **self.options)
 
     def make_schedule(self, game: Game) -> Schedule:
-        """All games of the tournament."""
+        """Return all games of the tournament.
+
+        Raises:
+            OptionError: there are more games or blocks than a tournament can have.
+        """
         k, n = len(self.agents), game.num_players
         if k > n and self.tables != "all":
             seatings = rotations(balanced_tables(k, n, self.tables))
@@ -101,7 +107,16 @@ class TournamentConfig(Settings):
             seatings = make_seatings(k, n)
         at_one_table = n if k > n else len(seatings)
         rounds = -(-self.games // at_one_table)
-        return make_schedule(seatings, rounds * len(seatings), self.seed, self.duplicate)
+        games = rounds * len(seatings)
+        if games > MAX_GAMES:
+            raise OptionError(
+                f"a tournament must have at most {MAX_GAMES:,} games at all its tables, got {games:,}. Lower games or"
+                " tables"
+            )
+        if games > self.block * MAX_BLOCKS:
+            least = -(-games // MAX_BLOCKS)
+            raise OptionError(f"a tournament must have at most {MAX_BLOCKS:,} blocks. Set block to {least:,} or more")
+        return make_schedule(seatings, games, self.seed, self.duplicate)
 
 
 def load_config(path: str | Path, changes: Sequence[str] = ()) -> TournamentConfig:

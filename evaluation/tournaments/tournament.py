@@ -35,6 +35,7 @@ from trialea.evaluation.tournaments.workers import PURPOSE, check_backend, play_
 
 CONFIG, PLAN, BLOCKS, RESULTS, REPORT = "config.yaml", "plan.json", "blocks", "results.json", "report.html"
 _FORMAT = 2
+_MAX_LISTED = 20  # runs of missing blocks in a message
 _USE = "is playing a tournament in it"
 _OBJECT = "an object"  # what an agent is that no name or file makes again
 
@@ -266,7 +267,7 @@ def _play(
     run: Path, config: TournamentConfig, job: Job, plan: dict[str, Any], progress: Callable[[float], None] | None
 ) -> Tournament:
     """Play the blocks that are missing, and write the results."""
-    with resumable(f"The finished blocks are kept. {_how_to_resume(run)}"):
+    with resumable(run, f"The finished blocks are kept. {_how_to_resume(run)}"):
         return _play_blocks(run, config, job, plan, progress)
 
 
@@ -337,9 +338,9 @@ def _figures(
 def _how_to_resume(folder: Path) -> str:
     objects = [label for label, origin in _read_plan(folder)["agents"].items() if origin.startswith(_OBJECT)]
     if not objects:
-        return f"To go on: trialea tournament --resume {folder}"
+        return f"To continue: trialea tournament --resume {folder}"
     given = ", ".join(f"{label!r}: …" for label in objects)
-    return f"To go on: resume_tournament({str(folder)!r}, agents={{{given}}})"
+    return f"To continue: resume_tournament({str(folder)!r}, agents={{{given}}})"
 
 
 def _listed(numbers: list[int]) -> str:
@@ -350,7 +351,8 @@ def _listed(numbers: list[int]) -> str:
             runs[-1][1] = number
         else:
             runs.append([number, number])
-    return ", ".join(str(low) if low == high else f"{low}–{high}" for low, high in runs)
+    shown = [str(low) if low == high else f"{low}–{high}" for low, high in runs[:_MAX_LISTED]]
+    return ", ".join([*shown, "…"] if len(runs) > _MAX_LISTED else shown)
 
 
 def _digest(plan: dict[str, Any]) -> str:

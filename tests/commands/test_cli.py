@@ -250,7 +250,7 @@ def test_solving_that_is_stopped_says_what_is_kept(cli: Cli, tmp_path: Path, mon
     monkeypatch.setattr("trialea.agents.solve", stopped)
     done = cli("solve", "no_dice", "--target", 6)
     assert done.code == 130
-    assert f"finished tables are kept in {tmp_path}" in done.err
+    assert f"what is finished is kept in {tmp_path}: the same command uses it" in done.err
 
 
 def test_solve_prints_the_same_for_a_person(cli: Cli) -> None:

@@ -139,10 +139,14 @@ def test_a_full_disk_names_the_target(tmp_path: Path, closing_fails: bool) -> No
 
 
 def test_an_error_of_files_says_how_to_continue() -> None:
-    expected = r"^no space left on device: runs/x/metrics.jsonl. To continue: this$"
-    with pytest.raises(FileError, match=expected), resumable("To continue: this"):
-        raise OSError(errno.ENOSPC, "No space left on device", "runs/x/metrics.jsonl")
-    with pytest.raises(KeyboardInterrupt, match=r"^stopped\. To continue: this$"), resumable("To continue: this"):
+    for file in ("runs/x/metrics.jsonl", None):
+        expected = f"^{file or 'runs/x'}: no space left on device. To continue: this$"
+        with pytest.raises(FileError, match=expected), resumable(Path("runs/x"), "To continue: this"):
+            raise OSError(errno.ENOSPC, "No space left on device", file)
+    with (
+        pytest.raises(KeyboardInterrupt, match=r"^stopped\. To continue: this$"),
+        resumable(Path(), "To continue: this"),
+    ):
         raise KeyboardInterrupt
 
 
@@ -153,6 +157,10 @@ def test_a_folder_appears_whole(tmp_path: Path) -> None:
     assert (tmp_path / "checkpoints" / "1" / "model").exists()
     with pytest.raises(RuntimeError), atomic_folder(tmp_path / "checkpoints" / "2"):
         raise RuntimeError
+    with pytest.raises(FileError) as caught, atomic_folder(tmp_path / "checkpoints" / "2") as temporary:
+        (temporary / "model").mkdir()
+        check_writable(temporary / "model")
+    assert str(caught.value).startswith(f"{tmp_path / 'checkpoints' / '2' / 'model'} must be a file, got a folder")
     assert [path.name for path in (tmp_path / "checkpoints").iterdir()] == ["1"]
 
 

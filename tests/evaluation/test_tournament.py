@@ -368,7 +368,7 @@ def test_an_illegal_action_ends_it_and_loses_no_finished_game(workers: int, tmp_
         run_tournament(settings, run, agents={"mine": rogue(wrong)})
     message, found = str(caught.value), caught.value.evaluation
     assert "player_" in message
-    assert message.endswith(f"To go on: resume_tournament({str(run)!r}, agents={{'mine': …}})")
+    assert message.endswith(f"To continue: resume_tournament({str(run)!r}, agents={{'mine': …}})")
     assert found is not None
     kept = len(blocks_in(run)) if (run / "blocks").exists() else 0
     assert workers > 1 or kept == 2
@@ -392,7 +392,7 @@ def test_a_process_that_dies_leaves_what_was_finished(tmp_path: Path) -> None:
     run = tmp_path / "run"
     with pytest.raises(IncompleteTournamentError, match="a process that played died") as caught:
         run_tournament(config(agents=["random", "mine"], workers=2), run, agents={"mine": Deadly()})
-    assert "To go on: resume_tournament(" in str(caught.value)
+    assert "To continue: resume_tournament(" in str(caught.value)
     assert caught.value.missing == [0, 1]
 
 

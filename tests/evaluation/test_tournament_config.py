@@ -286,6 +286,22 @@ def test_words_that_cannot_be(words: list[str], named: str, tmp_path: Path, monk
     assert named in str(done.exception)
 
 
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"games": 10**9}, "must have at most 1,000,000,000 games at all its tables, got 3,000,000,000. Lower games"),
+        ({"games": 10**7, "block": 1}, "must have at most 1,000,000 blocks. Set block to 30 or more"),
+    ],
+)
+def test_too_many_games_are_refused_before_anything_is_made(
+    changes: dict[str, Any], named: str, tmp_path: Path
+) -> None:
+    settings = {"game": "no_dice", "agents": ["random", "greedy", "solver"], **changes}
+    with pytest.raises(OptionError, match=named):
+        run_tournament(TournamentConfig(**settings), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
 def test_a_stopped_tournament_says_how_to_continue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli) -> None:
     def stop(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt

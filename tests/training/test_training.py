@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import io
+import itertools
 import json
 import os
 import pickle
@@ -358,6 +360,42 @@ def test_a_run_in_progress_is_refused_to_others_and_undisturbed(finished: Path, 
     assert f"is in use: process {os.getpid()} on" in refused[1] and "is training in it" in refused[1]
     assert_same_outcome(tmp_path / "run", finished)
     assert not (tmp_path / "run" / ".lock").exists()
+
+
+def test_a_full_disk_says_what_is_saved_and_how_to_continue(
+    finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second checkpoint finds the disk full: neither half of it nor the run is lost."""
+    folder, save, writes = tmp_path / "run", torch.save, itertools.count()
+
+    def save_once(tensors: Any, file: Any) -> None:
+        if Path(str(getattr(file, "name", ""))).name == "past.pt" and next(writes) == 1:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        save(tensors, file)
+
+    with monkeypatch.context() as patched, pytest.raises(FileError) as caught:
+        patched.setattr(torch, "save", save_once)
+        run(tiny(), folder)
+    target = folder / "checkpoints" / f"{4 * ROLLOUT:012d}"
+    assert str(caught.value) == (
+        f"{target} can't be written: no space left on device. Free some space. The run is saved up to its newest"
+        f" checkpoint. To continue: trialea train --resume {folder}"
+    )
+    assert [path.name for path in (folder / "checkpoints").iterdir()] == [f"{2 * ROLLOUT:012d}"]
+    assert resume(folder, progress=False) is True
+    assert_same_outcome(folder, finished)
+
+
+def test_the_errors_of_tensorboards_thread_are_not_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("tensorboard.summary.writer.record_writer.RecordWriter.write", full)
+    with pytest.raises(FileError, match=r"run: no space left on device\. The run is saved"):
+        run(tiny(), tmp_path / "run")
+    assert capsys.readouterr().err == ""
 
 
 def test_a_folder_that_exists_is_refused_and_left_alone(finished: Path, tmp_path: Path) -> None:

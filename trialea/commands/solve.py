@@ -35,7 +35,7 @@ def solve(
     lost = why_not_kept()
     if lost:
         tell(lost)
-    kept = "nothing is kept" if lost else f"finished tables are kept in {cache_folder()}"
+    kept = "nothing is kept" if lost else f"what is finished is kept in {cache_folder()}: the same command uses it"
     with when_stopped(f"stopped; {kept}"), progress_bar("solving") as progress:
         solution = solve_game(described, progress, **settings)
     summary = solution.summary(position)

@@ -40,8 +40,7 @@ def tournament(
         raise missing_config(shipped_configs())
     with run_folder(resume or out_folder, f"tournament-{Path(config).stem}") as folder:
         try:
-            continuing = f"stopped. To continue: trialea tournament --resume {folder}"
-            with when_stopped(continuing), progress_bar("playing") as progress:
+            with when_stopped("stopped before the first game"), progress_bar("playing") as progress:
                 if resume:
                     found = resume_tournament(folder, progress=progress, changes=change or ())
                 else:

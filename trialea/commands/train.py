@@ -27,7 +27,7 @@ def train(
     with needs_extra("train", "training", "torch", "stable_baselines3", "sb3_contrib", "tensorboard"):
         from trialea.training import config as configuration, run as training
 
-    with when_stopped("stopped; nothing was saved"):
+    with when_stopped("stopped before the run began"):
         if resume:
             if config or out_folder or change:
                 raise OptionError("--resume must be given alone: the folder holds the configuration of its run")
