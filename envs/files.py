@@ -211,6 +211,7 @@ def locked(lock: Path, use: str, wait: bool = False) -> Iterator[None]:
     from filelock import FileLock, Timeout
 
     with _errors_name(lock.parent):
+        _check_folder(lock.parent, lock.parent)
         lock.parent.mkdir(parents=True, exist_ok=True)
         held = FileLock(lock, is_singleton=False)
         try:
@@ -275,6 +276,7 @@ def numbered_folder(parent: str | Path, name: str) -> Iterator[Path]:
     No two processes get the same folder.
     """
     with _errors_name(parent):
+        _check_folder(Path(parent), parent)
         Path(parent).mkdir(parents=True, exist_ok=True)
         for number in count(1):
             folder = Path(parent) / f"{name}-{number}"
