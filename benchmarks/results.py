@@ -65,11 +65,14 @@ class Row:
             }
         if self.against == "solver":  # the evaluation itself does not build large tables
             solve(game)
-        found = evaluate(game, [self.agent, *[self.against] * (self.players - 1)], self.games, seed=0, worst=0)
-        figures: dict[str, Any] = {"wins": found.win_rate[0], "interval": list(found.interval[0])}
-        if found.adjusted is not None:
-            figures["wins_without_luck"] = found.adjusted.win_rate[0]
-            interval = found.adjusted.interval[0]
+        found = evaluate(
+            game, [self.agent, *[self.against] * (self.players - 1)], num_games=self.games, seed=0, worst=0
+        )
+        agent = next(iter(found.agents.values()))
+        figures: dict[str, Any] = {"wins": agent.win_rate, "interval": list(agent.interval)}
+        if agent.adjusted is not None:
+            figures["wins_without_luck"] = agent.adjusted.win_rate
+            interval = agent.adjusted.interval
             figures["interval_without_luck"] = None if interval is None else list(interval)
         return figures
 

@@ -21,6 +21,10 @@ class IllegalActionError(TrialeaError, ValueError):
     """
 
 
+class AgentError(TrialeaError):
+    """An agent raised an exception when it was asked for actions. The exception is the `__cause__`."""
+
+
 class OptionError(TrialeaError, ValueError):
     """An unknown option, or a value outside its range."""
 

@@ -1,216 +1,234 @@
-"""An evaluation: a match between agents, and what each of their decisions cost where the game is solved."""
+"""Evaluate agents by playing: a match, summarised agent by agent and pair by pair, with regret and luck.
+
+`evaluate` plays; `summarise` turns a match into an `Evaluation`, and serves tournaments too. The counterpart without
+sampling is `trialea.evaluation.measures.exact`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trialea.envs.agent import AgentLike, make_agent
-from trialea.envs.dice import FOR_AGENT, derive_many
 from trialea.envs.errors import OptionError, whole_number
 from trialea.envs.game import Game
 from trialea.envs.learner import check_seed
 from trialea.envs.versions import versions
 from trialea.evaluation.intervals import check_confidence, interval_of_difference, interval_of_mean
 from trialea.evaluation.matches.match import Decisions, Match, UnfinishedMatchError, distinct_names
-from trialea.evaluation.matches.play import play_match
-from trialea.evaluation.matches.schedule import make_schedule, make_seatings
-from trialea.evaluation.measures.luck import Luck, LuckMeter, ValueFunction, adjust, interval_without_bounds, values_for
-from trialea.evaluation.measures.regret import RegretMeter, solution_of
+from trialea.evaluation.matches.play import MOST_GAMES, play_match
+from trialea.evaluation.matches.schedule import agent_seeds, make_schedule, make_seatings
+from trialea.evaluation.measures.judges import Measurements, check_switch, prepare_judges
+from trialea.evaluation.measures.luck import LuckMeter, ValueFunction, adjust, interval_without_bounds
+from trialea.evaluation.measures.regret import RegretMeter
 from trialea.evaluation.measures.sample_size import from_pilot
-from trialea.evaluation.results import Difference, Evaluation, Regret, ValuesFrom
+from trialea.evaluation.results import AgentResult, Difference, Evaluation, PairResult, SeatResult
 
 
 def evaluate(
     game: Game | str,
     agents: Sequence[AgentLike],
-    games: int = 4000,
+    *,
+    num_games: int = 4000,
     seed: int = 0,
     duplicate: bool = True,
     regret: bool = True,
+    luck: bool | ValueFunction = True,
     worst: int = 5,
     confidence: float = 0.95,
     progress: Callable[[float], None] | None = None,
-    luck: bool | ValueFunction = True,
 ) -> Evaluation:
-    """Let agents play each other and say who won how often, and what their decisions cost.
+    """Play a match between agents, and return how often each won and what its decisions cost.
 
-    Every agent holds every seat equally often. With `duplicate` dice each seed is played once in every
-    seating, and the intervals count seeds, not games: games that share their dice are not independent.
+    Every agent holds every seat equally often. With `duplicate` dice each seed is played once in every seating, and
+    the intervals count seeds, not games: games that share their dice are not independent.
 
     Args:
-        game: what is played; a name stands for that game with its default options, for the fewest players.
-        agents: at least two: `Agent` objects, names, or paths of models or runs; the same one may appear more than
-            once. Fewer than there are seats are repeated round the table; of more, every choice plays.
-        games: how many at least; rounded up to full rounds of all seatings.
-        seed: from which the dice and the agents' own seeds follow, from 0 to 2^64 - 1.
+        game: the game; a name stands for the game with its default options and the fewest players.
+        agents: at least two: `Agent` objects, names, or paths of models or runs. The same agent may appear more than
+            once. Fewer agents than seats are repeated round the table. Of more agents than seats, every choice plays.
+        num_games: the least number of games, from 1 to 10^9; it is rounded up to full rounds of all seatings.
+        seed: of the dice and of the agents' own seeds, from 0 to 2^64 - 1.
         duplicate: whether all seatings are played with the same dice.
-        regret: whether to measure regret, where the game is solved.
-        worst: how many of the worst decisions to keep for each agent.
-        confidence: of all intervals.
+        regret: whether to measure regret, if the game is solved.
+        luck: whether to measure luck, if the game is solved or estimated; or the value function to measure it with.
+        worst: how many of each agent's worst decisions to keep, from 0 to 1000.
+        confidence: of all intervals, between 0 and 1.
         progress: called with the share of the games that are over, from 0 to 1.
-        luck: whether to measure luck, where the game is solved or estimated; or the value function to do it with.
 
     Raises:
-        OptionError: a number out of range.
+        OptionError: an argument out of range or of the wrong type.
         UnknownNameError: an agent that does not exist for this game.
-        UnfinishedMatchError: an agent chose an action that is not legal, or raised an error: an `IllegalActionError`
-            that names agent, action and position, and whose `evaluation` holds the figures of the finished games.
+        UnfinishedMatchError: an agent chose an illegal action (then it is an `IllegalActionError` too) or raised an
+            exception (then an `AgentError`). Its `evaluation` holds the figures of the finished games.
     """
     check_confidence(confidence)
     seed = check_seed(seed)
     worst = whole_number("worst", worst, 0, 1000)
-    games = whole_number("games", games, 1, 10**9)
-    for name, switch in (("duplicate", duplicate), ("regret", regret)):
-        if not isinstance(switch, (bool, np.bool_)):
-            raise OptionError(f"{name} must be True or False, not {switch!r}")
-    if isinstance(game, str):
-        game = Game(game)
+    num_games = whole_number("num_games", num_games, 1, MOST_GAMES)
+    check_switch("duplicate", duplicate)
+    game = Game(game) if isinstance(game, str) else game
     if isinstance(agents, str):
-        raise OptionError(f"agents must be at least two, in a list: [{agents!r}, …], not one name")
+        raise OptionError(f"agents must be a list of at least two, e.g. [{agents!r}, 'random'], got {agents!r}")
+    agents = list(agents)
     if "human" in agents:
-        raise OptionError("a person plays with `trialea play`; an evaluation is between agents that need nobody")
-    schedule = make_schedule(make_seatings(len(agents), game.num_players), games, seed, duplicate)
-    seeds = np.empty(len(agents), np.uint64)
-    derive_many(np.full(len(agents), seed, np.uint64), np.arange(len(agents)), FOR_AGENT, 0, seeds)
-    players = [make_agent(agent, game, int(own)) for agent, own in zip(agents, seeds, strict=True)]
+        raise OptionError("agents must play by themselves, got 'human'. Use `trialea play`")
+    schedule = make_schedule(make_seatings(len(agents), game.num_players), num_games, seed, duplicate)
+    seeds = agent_seeds(seed, len(agents))
+    players = [make_agent(agent, game, own) for agent, own in zip(agents, seeds, strict=True)]
     names = distinct_names([player.name for player in players])
-
-    meter, unit, note = None, "", "it was not asked for"
-    solution: Any = None
-    if regret:
-        try:
-            solution = solution_of(game)
-            meter = RegretMeter(game, solution, len(agents), schedule.num_units, worst)
-            unit, note = f"milli-{solution.unit}", ""
-        except OptionError as error:  # the solver does not reach so far
-            note = str(error)
-    values, values_from, luck_note = values_for(game, luck, solution)
-    luck_meter = LuckMeter(game, values, schedule) if values else None
+    judges = prepare_judges(game, regret, luck)
+    regret_meter, luck_meter = None, None
+    if judges.solution is not None:
+        regret_meter = RegretMeter(game, judges.solution, len(agents), schedule.num_units, worst)
+    if judges.values is not None:
+        luck_meter = LuckMeter(game, judges.values, schedule)
+    meters = [meter for meter in (regret_meter, luck_meter) if meter is not None]
 
     def watch(decisions: Decisions) -> None:
-        for one in (meter, luck_meter):
-            if one:
-                one.add(decisions)
+        for meter in meters:
+            meter.add(decisions)
 
     def summary(match: Match) -> Evaluation:
-        found = tuple(meter.results(confidence)) if meter else None
-        by_luck = luck_meter.result(match) if luck_meter else None
-        judged = Measurements(found, unit, note, by_luck, values_from, luck_note)
-        return summarise(game, match, names, confidence, judged)
+        measured = Measurements(
+            None if regret_meter is None else tuple(regret_meter.results(confidence)),
+            None if luck_meter is None else luck_meter.result(match),
+            judges.sources,
+        )
+        return summarise(game, match, names, confidence, measured)
 
-    watched = watch if meter or luck_meter else None
     try:
-        return summary(play_match(game, players, games, seed, duplicate, progress, watched, names))
+        match = play_match(
+            game,
+            players,
+            num_games=num_games,
+            seed=seed,
+            duplicate=duplicate,
+            progress=progress,
+            watch=watch if meters else None,
+            names=names,
+        )
     except UnfinishedMatchError as error:
         if len(error.match.numbers):
             error.evaluation = summary(error.match)
         raise
-
-
-@dataclass(frozen=True, slots=True)
-class Measurements:
-    """What the decisions of a match were found to have cost and changed; by default nothing was measured.
-
-    Attributes:
-        regret: (k), or None where it was not measured.
-        regret_unit, regret_note, luck_values, luck_note: as in `Evaluation`.
-        luck: of every game; None where it was not measured.
-    """
-
-    regret: tuple[Regret, ...] | None = None
-    regret_unit: str = ""
-    regret_note: str = "it was not asked for"
-    luck: Luck | None = None
-    luck_values: ValuesFrom = ""
-    luck_note: str = "it was not asked for"
-
-
-NOTHING = Measurements()
+    return summary(match)
 
 
 def summarise(
-    game: Game, match: Match, names: Sequence[str], confidence: float, judged: Measurements = NOTHING
+    game: Game, match: Match, names: Sequence[str], confidence: float, measured: Measurements | None = None
 ) -> Evaluation:
-    """The figures of a match of at least one game; agents that finished none are left out.
+    """Return the figures of a match with at least one game. Agents that finished no game are left out.
 
     Args:
-        game: what was played.
-        match: what came of it.
-        names: (k) of the agents.
+        game: the game that was played.
+        match: the games.
+        names: (k) the agents' names.
         confidence: of all intervals.
-        judged: what its decisions were found to be.
+        measured: the regret and luck in the match; by default none.
     """
-    seats, where, seated, of_agents = range(game.num_players), match.seats(), match.seated(), match.agent_shares()
-    agents = np.flatnonzero(seated.any(axis=0)).tolist()
-    met = {(a, b): seated[:, a] & seated[:, b] for a in agents for b in agents}
-    against = {pair: match.of_units(of_agents[:, pair[0]], games) for pair, games in met.items() if games.any()}
-    by_seat = {(a, s): match.shares[where[:, s] == a, s] for a in agents for s in seats}
-    pairs = [(agents[0], b) for b in agents[1:] if (agents[0], b) in against]
-    differences = [against[a, b] - against[b, a] for a, b in pairs]
-    without_luck = [
-        judged.luck.by_unit(match, 1.0 * (where == a) - (where == b), met[a, b]) if judged.luck else None
-        for a, b in pairs
-    ]
-    fair = 1.0 / game.num_players
-    seat_intervals = [interval_of_mean(match.of_units(match.shares[:, s]), confidence) for s in seats]
-    description = game.description()
+    measured = Measurements() if measured is None else measured
+    agents = np.flatnonzero(match.seated().any(axis=0)).tolist()
+    description, sources = game.description(), measured.sources
     return Evaluation(
         game=description["game"],
         players=description["players"],
         options=description["options"],
-        agents=tuple(names[a] for a in agents),
         games=len(match.shares),
         units=match.num_units,
         distinct_games=match.distinct(),
         seed=match.schedule.seed,
         duplicate=match.schedule.duplicate,
         confidence=confidence,
-        wins=tuple(of_agents[:, a].sum().item() for a in agents),
-        starts=tuple(int((where[:, 0] == a).sum()) for a in agents),
-        win_rate=tuple(of_agents[seated[:, a], a].mean().item() for a in agents),
-        interval=tuple(interval_of_mean(against[a, a], confidence) for a in agents),
-        against=tuple(
-            tuple(against[a, b].mean().item() if a != b and (a, b) in against else None for b in agents) for a in agents
-        ),
-        against_interval=tuple(
-            tuple(interval_of_mean(against[a, b], confidence) if a != b and (a, b) in against else None for b in agents)
-            for a in agents
-        ),
-        seat_win_rate=tuple(match.shares.mean(axis=0).tolist()),
-        seat_effect=tuple((match.shares.mean(axis=0) - fair).tolist()),
-        seat_effect_interval=tuple((low - fair, high - fair) for low, high in seat_intervals),
-        agent_seat_win_rate=tuple(
-            tuple(by_seat[a, s].mean().item() if len(by_seat[a, s]) else None for s in seats) for a in agents
-        ),
-        difference=tuple(
-            difference_of((names[a], names[b]), d, e, confidence)
-            for (a, b), d, e in zip(pairs, differences, without_luck, strict=True)
-        ),
-        games_needed=tuple(
-            from_pilot((names[a], names[b]), d, match.games_per_unit(met[a, b]), confidence, adjusted=e)
-            for (a, b), d, e in zip(pairs, differences, without_luck, strict=True)
-        ),
         game_length=match.lengths.mean().item(),
-        points_per_turn=tuple((match.points / np.maximum(match.turns, 1))[agents].tolist()),
-        regret=None if judged.regret is None else tuple(judged.regret[a] for a in agents),
-        regret_unit=judged.regret_unit,
-        regret_note=judged.regret_note,
-        adjusted=adjust(match, judged.luck, confidence) if judged.luck else None,
-        luck_values=judged.luck_values,
-        luck_note=judged.luck_note,
+        agents=_agent_results(match, agents, names, confidence, measured),
+        pairs=_pair_results(match, agents, names, confidence, measured),
+        seats=_seat_results(match, confidence),
+        regret_unit=sources.regret_unit,
+        regret_note=sources.regret_note,
+        luck_values=sources.luck_values,
+        luck_note=sources.luck_note,
         versions=versions(),
     )
 
 
-def difference_of(
+def _agent_results(
+    match: Match, agents: Sequence[int], names: Sequence[str], confidence: float, measured: Measurements
+) -> dict[str, AgentResult]:
+    """Return the results of the `agents`, by name."""
+    where, places, seated, shares = match.seats(), match.places(), match.seated(), match.agent_shares()
+    results = {}
+    for a in agents:
+        games = seated[:, a]
+        by_seat = [match.shares[where[:, seat] == a, seat] for seat in range(where.shape[1])]
+        results[names[a]] = AgentResult(
+            name=names[a],
+            wins=shares[:, a].sum().item(),
+            starts=int((where[:, 0] == a).sum()),
+            win_rate=shares[games, a].mean().item(),
+            interval=interval_of_mean(match.of_units(shares[:, a], games), confidence),
+            equal_win_rate=places[games, a].mean().item() / where.shape[1],
+            seat_win_rate=tuple(won.mean().item() if len(won) else None for won in by_seat),
+            points_per_turn=match.points[a].item() / max(match.turns[a].item(), 1),
+            adjusted=None if measured.luck is None else adjust(match, measured.luck, a, confidence),
+            regret=None if measured.regret is None else measured.regret[a],
+        )
+    return results
+
+
+def _pair_results(
+    match: Match, agents: Sequence[int], names: Sequence[str], confidence: float, measured: Measurements
+) -> dict[tuple[str, str], PairResult]:
+    """Return the results of every two of the `agents` that met, in both orders, by their names."""
+    where, seated, shares, luck = match.seats(), match.seated(), match.agent_shares(), measured.luck
+    distinct: dict[frozenset[int], int] = {}
+    results = {}
+    for a in agents:
+        for b in agents:
+            games = seated[:, a] & seated[:, b]
+            if a == b or not games.any():
+                continue
+            both, pair = (names[a], names[b]), frozenset((a, b))
+            if pair not in distinct:
+                distinct[pair] = match.distinct(games)
+            won = match.of_units(shares[:, a], games)
+            differences = won - match.of_units(shares[:, b], games)
+            adjusted, adjusted_differences = None, None
+            if luck is not None:
+                adjusted = luck.by_unit(match, where == a, games)
+                adjusted_differences = luck.by_unit(match, 1.0 * (where == a) - (where == b), games)
+            results[both] = PairResult(
+                agents=both,
+                games=int(games.sum()),
+                distinct_games=distinct[pair],
+                win_rate=won.mean().item(),
+                interval=interval_of_mean(won, confidence),
+                adjusted_win_rate=None if adjusted is None else adjusted.mean().item(),
+                adjusted_interval=None if adjusted is None else interval_without_bounds(adjusted, confidence),
+                difference=_difference(both, differences, adjusted_differences, confidence),
+                games_needed=from_pilot(
+                    both, differences, match.games_per_unit(games), confidence, adjusted=adjusted_differences
+                ),
+            )
+    return results
+
+
+def _seat_results(match: Match, confidence: float) -> tuple[SeatResult, ...]:
+    """Return the results of the seats in order."""
+    fair, results = 1.0 / match.shares.shape[1], []
+    for won in match.shares.T:
+        low, high = interval_of_mean(match.of_units(won), confidence)
+        rate = won.mean().item()
+        results.append(SeatResult(rate, rate - fair, (low - fair, high - fair)))
+    return tuple(results)
+
+
+def _difference(
     agents: tuple[str, str], raw: NDArray[np.float64], adjusted: NDArray[np.float64] | None, confidence: float
 ) -> Difference:
-    """How much more one agent won than another, by units (U,), and the same without luck where that was measured."""
+    """Return the difference between two agents, from that in each unit (U,), and the same without luck."""
     mean, interval = raw.mean().item(), interval_of_difference(raw, confidence)
     if adjusted is None:
         return Difference(agents, mean, interval)

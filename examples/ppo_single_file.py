@@ -209,9 +209,12 @@ def main() -> None:
         torch.save(policy.state_dict(), args.save)
     for opponent in trialea.GAMES[game.name].agents_for(game.num_players):
         if opponent != "human":
-            found = evaluate(game, [PolicyAgent(game, policy), opponent], games=args.evaluation_games, seed=args.seed)
-            low, high = found.interval[0]
-            print(f"wins against {opponent}: {found.win_rate[0]:.1%} ({low:.1%} to {high:.1%})", flush=True)
+            found = evaluate(
+                game, [PolicyAgent(game, policy), opponent], num_games=args.evaluation_games, seed=args.seed
+            )
+            trained = next(iter(found.agents.values()))
+            low, high = trained.interval
+            print(f"wins against {opponent}: {trained.win_rate:.1%} ({low:.1%} to {high:.1%})", flush=True)
 
 
 if __name__ == "__main__":

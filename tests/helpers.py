@@ -23,6 +23,7 @@ from trialea.envs.loops import MAX_PLAYERS
 from trialea.envs.package import package_of
 from trialea.envs.registry import GAMES
 from trialea.evaluation.measures.regret import solution_of
+from trialea.evaluation.results import AgentResult, Evaluation
 
 JIT_OFF = os.environ.get("NUMBA_DISABLE_JIT", "0") != "0"
 
@@ -235,3 +236,13 @@ def run_python(
         )
     assert done.returncode == 0, f"it ended with {done.returncode}:\n{done.stdout}{done.stderr}"
     return done.stdout
+
+
+def nth(evaluation: Evaluation, place: int) -> AgentResult:
+    """Return the result of the agent at a place of the list of agents."""
+    return list(evaluation.agents.values())[place]
+
+
+def column(evaluation: Evaluation, figure: str) -> tuple[Any, ...]:
+    """Return one figure of every agent, in order."""
+    return tuple(getattr(agent, figure) for agent in evaluation.agents.values())

@@ -193,11 +193,12 @@ def measure_agents(agents: Sequence[Agent], config: RunConfig) -> dict[str, Any]
         begin = f"{game.num_players}p/" if len(games) > 1 else ""
         for opponent in config.measure.opponents:
             players: list[Agent | str] = [agent, *[opponent] * (game.num_players - 1)]
-            result = evaluate(game, players, games=config.measure.games, seed=config.seed, worst=0, luck=False)
-            found[f"{begin}win_rate/{opponent}"] = result.win_rate[0]
-            if result.regret is not None and f"{begin}regret" not in found:  # against the first opponent
-                found[f"{begin}regret"] = result.regret[0].per_decision
-                found[f"{begin}optimal_share"] = result.regret[0].optimal_share
+            result = evaluate(game, players, num_games=config.measure.games, seed=config.seed, worst=0, luck=False)
+            learner = next(iter(result.agents.values()))
+            found[f"{begin}win_rate/{opponent}"] = learner.win_rate
+            if learner.regret is not None and f"{begin}regret" not in found:  # against the first opponent
+                found[f"{begin}regret"] = learner.regret.per_decision
+                found[f"{begin}optimal_share"] = learner.regret.optimal_share
     return found
 
 

@@ -118,10 +118,10 @@ def _play(
 
 
 def expected_regret(game: Game, tables: Sequence[PokerFiguresPolicyTable], seat: int) -> NDArray[np.float64]:
-    """What is expected of the decisions of `seat` in a game, (1, 3, 3) by throws made less 1.
+    """Return the expected regret of the decisions of `seat` in a game, (3, 3) by throws made less 1.
 
-    The last axis is that of `PokerFiguresPolicyTable.judged`. Each seat begins with the same probability. Positions
-    don't hold the players' totals, so the first axis has one entry.
+    The last axis is that of `PokerFiguresPolicyTable.judged`. Each seat begins with the same probability. There is no
+    axis of totals, since positions do not contain the players' totals.
     """
     moves = moves_of(game)
     size, turns = len(moves.swapped), 2 * game.options.max_turns
@@ -137,7 +137,7 @@ def expected_regret(game: Game, tables: Sequence[PokerFiguresPolicyTable], seat:
                 found += np.einsum("kp,pktc->tc", visits, tables[mover].judged[turn])
             arrived = after[moves.swapped]
             mover = 1 - mover
-    return found[None]
+    return found
 
 
 def _visits(

@@ -1,14 +1,19 @@
-"""Matches: many games at once between agents, every agent in every seat, if wished with the same dice."""
+"""The games of a match, the decisions in them, and the errors of a match that an agent broke off.
+
+Playing is in `trialea.evaluation.matches.play`.
+"""
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trialea.envs.errors import IllegalActionError
+from trialea.envs.errors import AgentError, IllegalActionError, TrialeaError
 from trialea.envs.game import States
 from trialea.evaluation.matches.schedule import Schedule
 from trialea.evaluation.results import Evaluation
@@ -16,14 +21,14 @@ from trialea.evaluation.results import Evaluation
 
 @dataclass(frozen=True, slots=True)
 class Decisions:
-    """Decisions that were taken, in no particular order.
+    """Decisions in some games of a match, in no particular order.
 
     Attributes:
-        states: (D,) the positions, before the decision.
-        actions: (D,) int64, what was chosen.
-        agents: (D,) int64, by which agent.
-        units: (D,) int64, in which unit of the statistics.
-        games: (D,) int64, in which game of the match.
+        states: (D,) the positions before the decision.
+        actions: (D,) int64, the chosen actions.
+        agents: (D,) int64, the number of the agent that chose.
+        units: (D,) int64, the statistical unit that the game belongs to.
+        games: (D,) int64, the number of the game in the match.
     """
 
     states: States
@@ -35,16 +40,16 @@ class Decisions:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """What came of G games of a schedule between k agents in n seats.
+    """G finished games of a schedule between k agents in n seats.
 
     Attributes:
-        schedule: which games were to be played.
-        numbers: (G,) int64, which of them these are, in rising order.
+        schedule: the games that were to be played.
+        numbers: (G,) int64, the numbers of the finished games, ascending.
         shares: (G, n) float64, each seat's share of the win.
-        lengths: (G,) int64, decisions taken in each game.
-        plays: (G,) uint64, a hash of the actions of each game: with the same dice, equal games have equal ones.
-        points: (k,) int64, points that each agent scored in all.
-        turns: (k,) int64, turns that it completed.
+        lengths: (G,) int64, decisions in each game.
+        plays: (G,) uint64, a hash of each game's actions. Games with the same dice and actions have equal hashes.
+        points: (k,) int64, points that each agent scored in all games.
+        turns: (k,) int64, turns that each agent completed.
     """
 
     schedule: Schedule
@@ -57,39 +62,35 @@ class Match:
 
     @property
     def num_units(self) -> int:
-        """How many independent units the games belong to."""
+        """The number of independent units that the games belong to."""
         return len(np.unique(self.units()))
 
     def units(self) -> NDArray[np.int64]:
-        """The unit that each game belongs to, (G,)."""
+        """Return the unit that each game belongs to, (G,)."""
         return self.schedule.units(self.numbers)
 
     def seats(self) -> NDArray[np.int64]:
-        """Which agent sat where in each game, (G, n)."""
+        """Return the number of the agent in each seat of each game, (G, n)."""
         return self.schedule.seats(self.numbers)
 
     def places(self) -> NDArray[np.int64]:
-        """How many seats each agent had in each game, (G, k)."""
+        """Return the number of seats that each agent had in each game, (G, k)."""
         seats = self.seats()
         return np.stack([(seats == a).sum(axis=1) for a in range(len(self.turns))], axis=1)
 
     def seated(self) -> NDArray[np.bool_]:
-        """Whether each agent sat in each game, (G, k)."""
+        """Return whether each agent sat in each game, (G, k)."""
         return self.places() > 0
 
     def agent_shares(self) -> NDArray[np.float64]:
-        """What each agent won of each game in all its seats, (G, k), 0 where it had none; every row sums to 1."""
-        return self.of_agents(self.shares)
-
-    def of_agents(self, of_seats: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Sums over the seats that each agent had in each game: (G, k) from (G, n), 0 where it had none."""
+        """Return each agent's share of each game, from all its seats, (G, k); 0 if it did not sit. Rows sum to 1."""
         seats = self.seats()
-        return np.stack([(of_seats * (seats == a)).sum(axis=1) for a in range(len(self.turns))], axis=1)
+        return np.stack([(self.shares * (seats == a)).sum(axis=1) for a in range(len(self.turns))], axis=1)
 
     def of_units(self, of_games: NDArray[np.float64], counted: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
-        """Means over the games of each unit: (U,) from (G,).
+        """Return the mean over each unit's games, (U,), from a figure for each game (G,).
 
-        Where only some games are `counted` (G,), the units without any are left out.
+        If only some games are `counted` (G,), units without any are left out.
         """
         counted = np.ones(len(of_games), np.bool_) if counted is None else counted
         units = self.units()[counted]
@@ -98,17 +99,17 @@ class Match:
         return means
 
     def games_per_unit(self, counted: NDArray[np.bool_]) -> int:
-        """How many of the `counted` games (G,) a unit has that has any, as a rule."""
+        """Return the mean number of `counted` games (G,) in the units that have any, rounded."""
         return round(int(counted.sum()) / len(np.unique(self.units()[counted])))
 
     def distinct(self, counted: NDArray[np.bool_] | None = None) -> int:
-        """How many of the games, or of those `counted` (G,), differ in dice, in an action or in who sat there."""
+        """Return the number of (`counted`) games that differ in dice, in any action or in who sat at the table."""
         games = np.column_stack([self.units(), self.plays.view(np.int64), np.sort(self.seats(), axis=1)])
         return len(np.unique(games if counted is None else games[counted], axis=0))
 
 
 def join(matches: Sequence[Match]) -> Match:
-    """The games of several parts of one match, at least one part, in one piece."""
+    """Return the games of several parts of one match, at least one part, as one match."""
     order = np.argsort(np.concatenate([match.numbers for match in matches]))
     numbers, shares, lengths, plays = (
         np.concatenate([getattr(match, name) for match in matches])[order]
@@ -120,45 +121,76 @@ def join(matches: Sequence[Match]) -> Match:
 
 @dataclass(frozen=True, slots=True)
 class MatchFailure:
-    """What first kept some games from being finished.
+    """The first failure of an agent in some games.
 
     Attributes:
-        offence: who chose what, and why it is illegal; or who raised what error.
-        position: where, as text; of an error the first of the positions that the agent was asked about.
-        games: how many games could not be finished for illegal actions and errors.
-        trace: the traceback of an error of the agent's own; empty for an illegal action.
+        reason: the agent, and its illegal action or exception.
+        position: the position, as text; for an exception the first of the positions that the agent was asked about.
+        games: the number of games that could not be finished because of illegal actions and exceptions.
+        error: the agent's exception; None for an illegal action, or if it cannot be copied between processes.
+        trace: the exception's traceback as text, which survives the copy; empty for an illegal action.
     """
 
-    offence: str
+    reason: str
     position: str
     games: int
+    error: Exception | None = None
     trace: str = ""
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return MatchFailure, (self.reason, self.position, self.games, _portable(self.error), self.trace)
 
-class UnfinishedMatchError(IllegalActionError):
-    """An agent chose an illegal action or raised an error, so that a match came to an early end.
 
-    Names agent, action or error, and position; an error's own traceback is a note to it. No finished game is lost;
-    those that were under way beside the one in question were played to their end.
+def _portable(error: Exception | None) -> Exception | None:
+    """Return `error` if it can be copied to another process, else None."""
+    try:
+        return error if pickle.loads(pickle.dumps(error)) is not None else None
+    except Exception:  # its own methods may raise anything
+        return None
+
+
+class UnfinishedMatchError(TrialeaError):
+    """An agent failed, so that a match ended early. The message names the agent, the failure and the position.
+
+    It is an `IllegalActionError` too if the agent chose an illegal action, and an `AgentError` if the agent raised an
+    exception. No finished game is lost, and games in progress beside the failed ones were played to their end.
 
     Attributes:
-        match: the games that were finished.
-        evaluation: their figures, from an evaluation or tournament; None where no game was finished.
+        match: the finished games.
+        evaluation: their figures, from an evaluation or tournament; None if no game was finished.
     """
 
     def __init__(
-        self, fault: MatchFailure, match: Match, evaluation: Evaluation | None = None, advice: str = ""
+        self, failure: MatchFailure, match: Match, evaluation: Evaluation | None = None, advice: str = ""
     ) -> None:
-        kept = f"{len(match.numbers)} of {match.schedule.games} games are finished"
-        super().__init__(f"{fault.offence}; {kept}; the position:\n{fault.position}{advice and chr(10)}{advice}")
-        if fault.trace:
-            self.add_note(f"The agent's error:\n{fault.trace}")
+        finished = f"{len(match.numbers)} of {match.schedule.games} games are finished"
+        advice = f"\n{advice}" if advice else ""
+        super().__init__(f"{failure.reason}. {finished}. The position:\n{failure.position}{advice}")
         self.match = match
         self.evaluation = evaluation
 
 
+class IllegalActionInMatchError(UnfinishedMatchError, IllegalActionError):
+    """An agent chose an illegal action in a match."""
+
+
+class AgentFailedInMatchError(UnfinishedMatchError, AgentError):
+    """An agent raised an exception in a match. The exception is the `__cause__`, its traceback a note."""
+
+
+def raise_unfinished(
+    failure: MatchFailure, match: Match, evaluation: Evaluation | None = None, advice: str = ""
+) -> NoReturn:
+    """Raise the `UnfinishedMatchError` for a failure; see there for the arguments."""
+    if not failure.trace:
+        raise IllegalActionInMatchError(failure, match, evaluation, advice)
+    raised = AgentFailedInMatchError(failure, match, evaluation, advice)
+    raised.add_note(f"The agent's exception:\n{failure.trace}")
+    raise raised from failure.error
+
+
 def distinct_names(names: Sequence[str]) -> list[str]:
-    """The names, with "(2)", "(3)" … added to those that came before."""
+    """Return the names, with "(2)", "(3)" … added to those that came before."""
     distinct: list[str] = []
     for name in names:
         candidate, number = name, 1

@@ -1,55 +1,63 @@
-"""Play matches: many games at once between agents, every agent in every seat."""
+"""Play matches: many games at once between agents, every agent in every seat.
+
+`play_match` plays a whole match; `play_block` some games of a schedule, and is what a tournament's workers run.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from traceback import format_exception
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trialea.envs.agent import Agent
-from trialea.envs.errors import IllegalActionError
+from trialea.envs.agent import Agent, AgentLike, make_agent
+from trialea.envs.errors import IllegalActionError, whole_number
 from trialea.envs.game import Game, States
-from trialea.evaluation.matches.match import Decisions, Match, MatchFailure, UnfinishedMatchError, distinct_names, join
+from trialea.envs.learner import check_seed
+from trialea.evaluation.matches.match import Decisions, Match, MatchFailure, distinct_names, join, raise_unfinished
 from trialea.evaluation.matches.schedule import Schedule, make_schedule, make_seatings
 from trialea.evaluation.states import take, whole_shares
 
+MOST_GAMES = 10**9  # in a match
 BLOCK = 2048  # games played at once
 _PRIME = np.uint64(0x100000001B3)  # of the 64-bit FNV-1a hash
 
 
 def play_match(
     game: Game,
-    agents: Sequence[Agent],
-    games: int = 4000,
+    agents: Sequence[AgentLike],
+    *,
+    num_games: int = 4000,
     seed: int = 0,
     duplicate: bool = True,
     progress: Callable[[float], None] | None = None,
     watch: Callable[[Decisions], None] | None = None,
     names: Sequence[str] | None = None,
 ) -> Match:
-    """Play a match.
+    """Play a match, without measuring regret or luck.
 
     Args:
-        game: what is played.
-        agents: k of them, at least 2; the same object may appear more than once.
-        games: how many at least: it is rounded up to full rounds of all R seatings (see `make_seatings`).
-        seed: from which every game's dice follow.
-        duplicate: whether each round of seatings is played with one seed, so that every agent meets the same
-            dice in the same seat.
+        game: the game.
+        agents: k agents or names, at least 2; the same one may appear more than once. Named agents have the seed 0.
+        num_games: the least number of games, from 1 to 10^9; it is rounded up to full rounds of all R seatings (see
+            `make_seatings`).
+        seed: of all dice, from 0 to 2^64 - 1.
+        duplicate: whether each round of seatings is played with one seed, so that every agent meets the same dice in
+            the same seat.
         progress: called with the share of the games that are over, from 0 to 1.
-        watch: called with all the decisions of each block of games.
-        names: what to call the agents in errors; by default their own names.
+        watch: called with all decisions of each block of games.
+        names: the agents' names in errors; by default their own names.
 
     Raises:
-        UnfinishedMatchError: an agent chose an action that is not legal, or raised an error; holds the games that were
-            finished.
+        UnfinishedMatchError: an agent chose an illegal action or raised an exception; holds the finished games.
         OptionError: a number out of range.
     """
-    names = distinct_names([agent.name for agent in agents]) if names is None else names
-    schedule = make_schedule(make_seatings(len(agents), game.num_players), games, seed, duplicate)
+    players = [make_agent(agent, game) for agent in agents]
+    names = distinct_names([player.name for player in players]) if names is None else names
+    num_games, seed = whole_number("num_games", num_games, 1, MOST_GAMES), check_seed(seed)
+    schedule = make_schedule(make_seatings(len(players), game.num_players), num_games, seed, duplicate)
     parts: list[Match] = []
     for low in range(0, schedule.games, BLOCK):
         numbers = np.arange(low, min(low + BLOCK, schedule.games))
@@ -58,12 +66,12 @@ def play_match(
             if progress is not None:
                 progress((low + over) / schedule.games)
 
-        part, decisions, fault = play_block(game, agents, names, schedule, numbers, report, watch is not None)
+        part, decisions, failure = play_block(game, players, names, schedule, numbers, report, watch is not None)
         parts.append(part)
         if watch is not None:
             watch(decisions)
-        if fault is not None:
-            raise UnfinishedMatchError(fault, join(parts))
+        if failure is not None:
+            raise_unfinished(failure, join(parts))
     return join(parts)
 
 
@@ -78,21 +86,21 @@ def play_block(
 ) -> tuple[Match, Decisions, MatchFailure | None]:
     """Play some games of a schedule, all at once.
 
-    A game in which an agent chooses an illegal action is given up, and so are all about which it was asked when it
-    raised an error; the others go on to their end.
+    A game in which an agent chooses an illegal action is given up. So are all games that an agent was asked about when
+    it raised an exception. The others are played to their end.
 
     Args:
-        game, agents, names: what is played, and by whom (k).
+        game, agents, names: the game, its k agents and their names.
         schedule: the match that the games belong to.
-        numbers: (B,) which games.
+        numbers: (B,) the numbers of the games.
         report: called with the number of games that are over.
         keep: whether to keep the decisions.
 
     Returns:
-        The finished games, their decisions (none unless kept), and what went wrong, if anything did.
+        The finished games, their decisions (none unless kept), and the first failure, if any.
     """
     table = _Table(game, agents, names, schedule, numbers)
-    table.play(report or (lambda over: None), keep)
+    table.play_games(report or (lambda over: None), keep)
     done = ~table.given_up
     states, n = table.states, game.num_players
     points, turns = np.zeros(len(agents), np.int64), np.zeros(len(agents), np.int64)
@@ -100,12 +108,12 @@ def play_block(
     np.add.at(turns, table.seats[done], states.turns[done, :n])
     shares, lengths = whole_shares(states.share[done, :n]), states.decisions[done].astype(np.int64)
     match = Match(schedule, numbers[done], shares, lengths, table.plays[done], points, turns)
-    return match, table.decisions(), table.fault()
+    return match, table.decisions(), table.failure()
 
 
 @dataclass(slots=True)
 class _Kept:
-    """Decisions that one agent took together, in the games `index` of a block."""
+    """Decisions that one agent made together, in the games `index` of a block."""
 
     states: States
     actions: NDArray[np.int64]
@@ -115,7 +123,7 @@ class _Kept:
 
 @dataclass(slots=True)
 class _Table:
-    """A block of games (B,) of a schedule, and all that is known of them while they are played."""
+    """A block of games (B,) of a schedule while they are played."""
 
     game: Game
     agents: Sequence[Agent]
@@ -126,7 +134,7 @@ class _Table:
     states: States = field(init=False)
     plays: NDArray[np.uint64] = field(init=False)
     given_up: NDArray[np.bool_] = field(init=False)
-    first_fault: tuple[str, str, str] | None = None
+    first_failure: MatchFailure | None = None  # without the number of games
     kept: list[_Kept] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -135,7 +143,7 @@ class _Table:
         self.plays = np.zeros(len(self.numbers), np.uint64)
         self.given_up = np.zeros(len(self.numbers), np.bool_)
 
-    def play(self, report: Callable[[int], None], keep: bool) -> None:
+    def play_games(self, report: Callable[[int], None], keep: bool) -> None:
         """Play all games to their end."""
         states = self.states
         unused = np.zeros((len(states), self.game.num_players))
@@ -162,20 +170,24 @@ class _Table:
         report(len(states))
 
     def _actions(self, number: int, index: NDArray[np.int64]) -> NDArray[np.int64] | None:
-        """What an agent chooses in the games of `index`; None, and they are given up, where nothing comes of it."""
+        """Return an agent's actions in the games of `index`; give them up and return None if it gives none."""
+        name = self.names[number]
         try:
-            return self.game.as_actions(self.agents[number].act(take(self.states, index)), len(index))
-        except IllegalActionError as error:
-            self._give_up(index, f"agent {self.names[number]!r} gave no actions: {error}", index[0])
-        except Exception as error:  # the agent's own
-            what = f"agent {self.names[number]!r} raised {type(error).__name__}: {error}"
-            self._give_up(index, what, index[0], "".join(format_exception(error)))
-        return None
+            actions = self.agents[number].act(take(self.states, index))
+        except Exception as error:  # an agent may raise anything
+            reason = f"agent {name!r} raised {type(error).__name__}: {error}"
+            self._give_up(index, reason, index[0], error)
+            return None
+        try:
+            return self.game.as_actions(actions, len(index))
+        except Exception as error:  # such as a tensor that NumPy cannot read
+            self._give_up(index, f"agent {name!r} returned an invalid action array: {error}", index[0])
+            return None
 
     def _without_illegal(
         self, number: int, index: NDArray[np.int64], actions: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The games of `index` in which an agent's actions are legal, and these actions; the others are given up."""
+        """Return the games of `index` with legal actions, and these actions. Give up the other games."""
         game, states, every = self.game, take(self.states, index), np.arange(len(index))
         inside = (actions >= 0) & (actions < game.num_actions)
         legal = inside & (game.masks(states)[every, np.where(inside, actions, 0)] != 0)
@@ -184,21 +196,21 @@ class _Table:
         self._give_up(index[~legal], f"agent {self.names[number]!r}: {why}", index[first])
         return index[legal], actions[legal]
 
-    def _give_up(self, index: NDArray[np.int64], offence: str, game: int, trace: str = "") -> None:
-        """Give up the games of `index` for what an agent did in one of them."""
+    def _give_up(self, index: NDArray[np.int64], reason: str, game: int, error: Exception | None = None) -> None:
+        """Give up the games of `index` because of a failure in one `game`."""
         self.given_up[index] = True
-        if self.first_fault is None:
-            self.first_fault = offence, self.game.text(self.states[game]), trace
+        if self.first_failure is None:
+            trace = "" if error is None else "".join(format_exception(error))
+            self.first_failure = MatchFailure(reason, self.game.text(self.states[game]), 0, error, trace)
 
-    def fault(self) -> MatchFailure | None:
-        """What went wrong, if anything did."""
-        if self.first_fault is None:
+    def failure(self) -> MatchFailure | None:
+        """Return the first failure, if any, with the number of games that were given up."""
+        if self.first_failure is None:
             return None
-        offence, position, trace = self.first_fault
-        return MatchFailure(offence, position, int(self.given_up.sum()), trace)
+        return replace(self.first_failure, games=int(self.given_up.sum()))
 
     def decisions(self) -> Decisions:
-        """The kept decisions of all finished games in one piece."""
+        """Return the kept decisions of all finished games."""
         none = np.empty(0, np.int64)
         kept = self.kept or [_Kept(take(self.states, none), none, none, none)]
         index = np.concatenate([part.index for part in kept])

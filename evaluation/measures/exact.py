@@ -1,25 +1,25 @@
 """Exact values of policies, without sampling: how often they win, what a best response gains, what decisions cost.
 
-For games whose registry entry names a module for it (`exact`). That module offers:
+A game has them if its registry entry names a module for them (`exact`). That module has these functions:
 
-| function | what it does |
+| function | result |
 | --- | --- |
-| `check_in_reach(game)` | raise `OptionError` for too many players or options beyond its reach |
-| `tabulate(game, agent, payoffs=None, progress=None)` | all that is needed of a policy, with `name` and `states` |
+| `check_in_reach(game)` | raises `OptionError` for too many players or options out of its reach |
+| `tabulate(game, agent, payoffs=None, progress=None)` | a policy as a table, with `name` and `states` |
 | `win_probabilities(game, tables)` | (n, n): by the seat that begins, each seat's probability of winning |
 | `best_response(game, tables, seat)` | (n,): by the seat that begins, how often `seat` can win against the others |
-| `solution_table(game)` | what `tabulate` would make of the agent that plays the solution; `OptionError` if unsolved |
-| `mover_payoffs(game, table)` | the `payoffs` by which `tabulate` judges decisions, all playing as in `table` |
-| `expected_regret(game, tables, seat)` | (T, throws, 3): by total and throws made, regret, decisions and optimal ones |
+| `solution_table(game)` | the table of the agent that plays the solution; `OptionError` if the game is not solved |
+| `mover_payoffs(game, table)` | the `payoffs` by which `tabulate` judges decisions, if everybody plays as in `table` |
+| `expected_regret(game, tables, seat)` | (T, throws, 3): by total and throws made, regret, decisions, optimal ones |
 
-Where the positions of a game do not tell the players' totals, T is 1.
+If the positions of a game do not contain the players' totals, `expected_regret` has no axis of totals: (throws, 3).
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from importlib import import_module
 from typing import Any
@@ -34,40 +34,41 @@ from trialea.envs.game import Game
 from trialea.envs.registry import GAMES, get_spec
 from trialea.envs.versions import versions
 from trialea.evaluation.measures.regret import MILLI
+from trialea.evaluation.results import RegretUnit, as_lists
 
 Progress = Callable[[float], None]
-_ASKED = 0.95  # the share of the work after which the policy is known
+_TABULATED = 0.95  # the share of the work after which the policy is tabulated
 
 
 @dataclass(frozen=True, slots=True)
 class TabulatedPolicy:
-    """A policy worked out once, to be used wherever an agent is asked for here.
+    """A policy as a table, to be used in place of the agent in every function here.
 
     Attributes:
-        game: what it is for.
-        name: of the agent.
-        states: how many decisions the agent was asked for.
-        table: what the game's own module made of it.
+        game: the game that it is for.
+        name: the agent's name.
+        states: the number of decisions that the agent was asked for.
+        table: the table, in the form of the game's own module.
     """
 
     game: Game
     name: str
     states: int
-    table: Any
+    table: Any = field(repr=False)
 
 
 PolicyLike = AgentLike | TabulatedPolicy
-"""An agent, a name or path of one, or a policy that is worked out already."""
+"""An agent, the name or path of one, or a tabulated policy."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectedRegretBin:
-    """A part of an agent's decisions in a game.
+    """Expected regret over some of an agent's decisions in a game.
 
     Attributes:
-        decisions: how many non-trivial decisions are expected of it in a game.
-        regret: their mean regret, in thousandths of a win.
-        share: their share of the agent's whole regret, from 0 to 1.
+        decisions: the expected number of non-trivial decisions in a game.
+        regret: their mean regret, in milli-wins.
+        share: their share of the agent's total regret, from 0 to 1.
     """
 
     decisions: float
@@ -75,30 +76,30 @@ class ExpectedRegretBin:
     share: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ExactEvaluation:
-    """How good one policy is, exactly. Values are probabilities of winning; of the n seats, seat 0 begins.
+    """The exact strength of one policy. Values are probabilities of winning. Of the n seats, seat 0 begins.
 
     Attributes:
         game, players, options: the game's name, n, and its options as plain data.
         agent: the agent's name.
-        value: (n) of each seat, the policy playing in all of them.
-        best_response: (n) the most that a player in that seat could win, the policy playing in the others.
-        nash_conv: what best responses gain, summed over the seats.
-        exploitability: the same as a mean.
-        value_vs_equilibrium: of the policy in one seat with the solution in the others, averaged over the seats. None,
-            as all below, where the game is not solved.
+        value: (n) each seat's value if the policy plays in all of them.
+        best_response: (n) the most that a player in that seat could win against the policy in all other seats.
+        nash_conv: the gains of the best responses, summed over the seats.
+        exploitability: their mean over the seats.
+        value_vs_equilibrium: the value of the policy in one seat with the solution in the others, averaged over the
+            seats. None, as all figures below, if the game is not solved.
         value_vs_equilibrium_by_seat: (n) the same for each seat.
-        decisions: how many decisions that are not trivial the policy is expected to take in such a game.
-        regret_per_decision: their mean regret, in thousandths of a win.
+        decisions: the expected number of non-trivial decisions of the policy in such a game.
+        regret_per_decision: their mean regret, in milli-wins.
         optimal_share: the share of them without regret.
         regret_by_throw: by the number of throws made.
-        regret_by_score: by the mover's total; empty where the game's positions do not tell it, or there is one only.
-        regret_unit: `"milli-wins"`; empty where it was not measured.
-        regret_note: why not; else empty.
-        states: how many decisions the agent was asked for.
-        seconds: how long all of this took.
-        versions: of what it was computed with.
+        regret_by_score: by the mover's total; empty if the game's positions do not contain it.
+        regret_unit: `"milli-wins"`; empty if regret was not measured.
+        regret_note: why regret could not be measured; else empty.
+        states: the number of decisions that the agent was asked for.
+        seconds: the time taken.
+        versions: of this library, Python and the packages that figures depend on.
     """
 
     game: str
@@ -116,39 +117,46 @@ class ExactEvaluation:
     optimal_share: float | None
     regret_by_throw: dict[str, ExpectedRegretBin]
     regret_by_score: dict[str, ExpectedRegretBin]
-    regret_unit: str
+    regret_unit: RegretUnit
     regret_note: str
     states: int
     seconds: float
     versions: dict[str, str]
 
     def to_json(self) -> dict[str, Any]:
-        """The evaluation as plain data for JSON, the attributes under their own names."""
-        return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()}
+        """Return the evaluation as plain data for JSON, the attributes under their own names."""
+        plain: dict[str, Any] = as_lists(asdict(self))
+        return plain
+
+    def __repr__(self) -> str:
+        return (
+            f"<ExactEvaluation of {self.agent} in {self.game} for {self.players} players:"
+            f" exploitability {self.exploitability:.6g}>"
+        )
 
 
 def tabulate_policy(game: Game, agent: PolicyLike, progress: Progress | None = None) -> TabulatedPolicy:
-    """Work out the policy of `agent`, to use it more than once.
+    """Tabulate the policy of `agent`, to use it more than once.
 
     Args:
-        game: what it plays.
-        agent: one that is deterministic or tells its probabilities: see `trialea.envs.agent`.
+        game: the game.
+        agent: an agent that is deterministic or gives its probabilities: see `trialea.envs.agent`.
         progress: called with the share of the work done, from 0 to 1.
 
     Raises:
-        OptionError: the game has no exact evaluation for its players or options; or the agent does not say what it
-            does, or does not do the same in the same position; or the policy is for another game.
-        IllegalActionError: it chooses an action that is not legal; names agent, action and position.
+        OptionError: the game has no exact evaluation for its players or options; or the agent is random and gives no
+            probabilities, or does not act by the position alone; or the policy is for another game.
+        IllegalActionError: the agent chooses an illegal action; names agent, action and position.
     """
-    return _known(game, agent, None, progress)
+    return _tabulate(game, agent, None, progress)
 
 
 def exact_value(game: Game, agents: Sequence[PolicyLike], first_player: int = 0) -> NDArray[np.float64]:
-    """Each seat's probability of winning, (n,).
+    """Return each seat's probability of winning, (n,).
 
     Args:
-        game: what is played.
-        agents: n of them, one for each seat; the same one may appear more than once.
+        game: the game.
+        agents: n policies, one for each seat; the same one may appear more than once.
         first_player: the seat that begins.
 
     Raises:
@@ -160,12 +168,12 @@ def exact_value(game: Game, agents: Sequence[PolicyLike], first_player: int = 0)
 
 
 def best_response(game: Game, agents: Sequence[PolicyLike], seat: int, first_player: int = 0) -> float:
-    """The probability of winning of a best response, played in `seat`, to the policies in the other seats.
+    """Return the probability of winning of a best response in `seat` to the policies in the other seats.
 
     Args:
-        game: what is played.
-        agents: n of them, one for each seat; the one in `seat` makes no difference.
-        seat: where the best response sits.
+        game: the game.
+        agents: n policies, one for each seat; the one in `seat` has no effect.
+        seat: the seat of the best response.
         first_player: the seat that begins.
 
     Raises:
@@ -177,26 +185,26 @@ def best_response(game: Game, agents: Sequence[PolicyLike], seat: int, first_pla
 
 
 def nash_conv(game: Game, agents: Sequence[PolicyLike], first_player: int = 0) -> float:
-    """How much more than it wins each seat could win by a best response, summed over the seats: NashConv.
+    """Return NashConv: how much each seat could gain by a best response, summed over the seats.
 
-    It is 0 in an equilibrium and nowhere else. The unit is a probability of winning; with payoffs of +1 and -1, as
-    some libraries have them for two players, it would be twice as much.
+    It is 0 in an equilibrium and positive otherwise. Its unit is a probability of winning. For two players and payoffs
+    of +1 and -1, as in some libraries, it would be twice as much.
 
     Args:
-        game: what is played.
-        agents: n of them, one for each seat.
+        game: the game.
+        agents: n policies, one for each seat.
         first_player: the seat that begins.
 
     Raises:
         OptionError, IllegalActionError: as `tabulate_policy`; or a number out of range.
     """
-    known = _all_known(game, agents)
-    best = [best_response(game, known, seat, first_player) for seat in range(game.num_players)]
-    return float(np.sum(best - exact_value(game, known, first_player)))
+    policies = _one_for_each_seat(game, agents)
+    best = [best_response(game, policies, seat, first_player) for seat in range(game.num_players)]
+    return float(np.sum(best - exact_value(game, policies, first_player)))
 
 
 def exploitability(game: Game, agent: PolicyLike) -> float:
-    """How much more a best response wins than `agent` does among its like, averaged over the seats: NashConv / n.
+    """Return NashConv / n if `agent` plays in all n seats: the mean gain of a best response.
 
     Raises:
         OptionError, IllegalActionError: as `tabulate_policy`.
@@ -206,11 +214,11 @@ def exploitability(game: Game, agent: PolicyLike) -> float:
 
 
 def evaluate_exactly(game: Game | str, agent: AgentLike, progress: Progress | None = None) -> ExactEvaluation:
-    """How good a policy is: against itself, a best response and the solution, and what its decisions cost.
+    """Return the exact strength of a policy: against itself, a best response and the solution, and its regret.
 
     Args:
-        game: what is played; a name stands for that game with its default options, for the fewest players.
-        agent: one that is deterministic or tells its probabilities: see `trialea.envs.agent`.
+        game: the game; a name stands for the game with its default options and the fewest players.
+        agent: an agent that is deterministic or gives its probabilities: see `trialea.envs.agent`.
         progress: called with the share of the work done, from 0 to 1.
 
     Raises:
@@ -225,19 +233,19 @@ def evaluate_exactly(game: Game | str, agent: AgentLike, progress: Progress | No
     solved, payoffs, note = None, None, ""
     try:
         solved, payoffs = _solution(game)
-    except OptionError as error:  # the solver does not reach so far
+    except OptionError as error:  # the game is beyond the solver's reach
         note = str(error)
-    known = _known(game, player, payoffs, lambda done: report(_ASKED * done))
-    value, best = _in_every_seat(game, known)
+    policy = _tabulate(game, player, payoffs, lambda done: report(_TABULATED * done))
+    value, best = _in_every_seat(game, policy)
     against, regret = None, None
     if solved is not None:
-        tables = [known.table] + [solved] * (game.num_players - 1)
+        tables = [policy.table] + [solved] * (game.num_players - 1)
         against = _by_place(module.win_probabilities(game, tables)[:, 0])
         regret = module.expected_regret(game, tables, 0)
     report(1.0)
     return ExactEvaluation(
         **_described(game),
-        agent=known.name,
+        agent=policy.name,
         value=tuple(value.tolist()),
         best_response=tuple(best.tolist()),
         nash_conv=float(np.sum(best - value)),
@@ -246,68 +254,74 @@ def evaluate_exactly(game: Game | str, agent: AgentLike, progress: Progress | No
         value_vs_equilibrium_by_seat=None if against is None else tuple(against.tolist()),
         **_regret(regret),
         regret_note=note,
-        states=known.states,
+        states=policy.states,
         seconds=time.perf_counter() - began,
         versions=versions(),
     )
 
 
 def exact_module(game: Game) -> Any:
-    """The game's own module for exact values.
+    """Return the game's own module for exact values.
 
     Raises:
-        OptionError: there is none, or it does not reach so many players or such options.
+        OptionError: it has none, or this number of players or these options are out of its reach.
     """
     name = get_spec(game.name).exact
     if not name:
         known = ", ".join(entry.name for entry in GAMES.values() if entry.exact)
-        raise OptionError(f"policies of {game.name} cannot be valued exactly; those of these games can: {known}")
+        raise OptionError(f"exact values need one of these games: {known}; got {game.name}")
     module: Any = import_module(name)
     module.check_in_reach(game)
     return module
 
 
-def _known(game: Game, agent: PolicyLike, payoffs: Any, progress: Progress | None) -> TabulatedPolicy:
+def _tabulate(game: Game, agent: PolicyLike, payoffs: Any, progress: Progress | None) -> TabulatedPolicy:
+    """Return the policy of `agent` as a table, its decisions judged by `payoffs` if there are any."""
     module = exact_module(game)
     if isinstance(agent, TabulatedPolicy):
         if agent.game != game:
-            raise OptionError(f"the policy {agent.name!r} was worked out for {agent.game!r}, not {game!r}")
+            raise OptionError(f"the policy {agent.name!r} must be for {game!r}, got one for {agent.game!r}")
         return agent
     table = module.tabulate(game, make_agent(agent, game), payoffs, progress)
     return TabulatedPolicy(game, table.name, table.states, table)
 
 
-def _all_known(game: Game, agents: Sequence[PolicyLike]) -> list[TabulatedPolicy]:
-    """The policy for each seat, one that sits in several seats worked out once."""
-    if isinstance(agents, str) or len(agents) != game.num_players:
-        raise OptionError(f"name an agent for each of the {game.num_players} seats, not {agents!r}")
-    found: dict[Any, TabulatedPolicy] = {}
+def _one_for_each_seat(game: Game, agents: Sequence[PolicyLike]) -> list[TabulatedPolicy]:
+    """Return the policy in each seat. A policy that sits in several seats is tabulated once."""
+    one = isinstance(agents, (str, TabulatedPolicy)) or not isinstance(agents, Sequence)
+    if one or len(agents) != game.num_players:
+        given = "one" if one else len(agents)
+        raise OptionError(
+            f"agents must be a list of {game.num_players}, one for each seat, got {given}."
+            " For one policy in all seats, use exploitability"
+        )
+    tabulated: dict[Any, TabulatedPolicy] = {}
     keys = [agent if isinstance(agent, str) else id(agent) for agent in agents]
     for key, agent in zip(keys, agents, strict=True):
-        if key not in found:
-            found[key] = tabulate_policy(game, agent)
-    return [found[key] for key in keys]
+        if key not in tabulated:
+            tabulated[key] = tabulate_policy(game, agent)
+    return [tabulated[key] for key in keys]
 
 
 def _tables(game: Game, agents: Sequence[PolicyLike]) -> list[Any]:
-    return [known.table for known in _all_known(game, agents)]
+    return [policy.table for policy in _one_for_each_seat(game, agents)]
 
 
 @lru_cache(maxsize=2)
 def _solution(game: Game) -> tuple[Any, Any]:
-    """The solution's table and the payoffs by which it judges decisions; `OptionError` where there is none."""
+    """Return the solution's table and the payoffs by which it judges decisions; raise `OptionError` if unsolved."""
     table = exact_module(game).solution_table(game)
     return table, exact_module(game).mover_payoffs(game, table)
 
 
 def _by_place(by_first: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What holds for seat 0, from the order of who begins (n,) to that of its place in the order of turns."""
+    """Reorder the values of seat 0 (n,): from the seat that begins to seat 0's place in the order of turns."""
     return by_first[-np.arange(len(by_first)) % len(by_first)]
 
 
-def _in_every_seat(game: Game, known: TabulatedPolicy) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """What each seat wins where all play this policy, and what its best response would, each (n,); seat 0 begins."""
-    module, tables = exact_module(game), [known.table] * game.num_players
+def _in_every_seat(game: Game, policy: TabulatedPolicy) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return each seat's value if all play this policy, and that of its best response, each (n,); seat 0 begins."""
+    module, tables = exact_module(game), [policy.table] * game.num_players
     return module.win_probabilities(game, tables)[0], _by_place(module.best_response(game, tables, 0))
 
 
@@ -317,23 +331,25 @@ def _described(game: Game) -> dict[str, Any]:
 
 
 def _regret(found: NDArray[np.float64] | None) -> dict[str, Any]:
-    """The fields of an `ExactEvaluation` that speak of regret, from the sums (T, throws, 3) if there are any."""
+    """Return the fields of an `ExactEvaluation` about regret, from the sums of `expected_regret`, if there are any."""
     if found is None:
-        none = dict.fromkeys(("decisions", "regret_per_decision", "optimal_share"))
-        return {**none, "regret_by_throw": {}, "regret_by_score": {}, "regret_unit": ""}
-    lost, decisions, optimal = found.sum(axis=(0, 1)).tolist()
+        missing = dict.fromkeys(("decisions", "regret_per_decision", "optimal_share"))
+        return {**missing, "regret_by_throw": {}, "regret_by_score": {}, "regret_unit": ""}
+    has_totals = found.ndim == 3
+    by_throw = found.sum(axis=0) if has_totals else found
+    lost, decisions, optimal = by_throw.sum(axis=0).tolist()
     return {
         "decisions": decisions,
         "regret_per_decision": MILLI * lost / decisions if decisions else 0.0,
         "optimal_share": optimal / decisions if decisions else None,
-        "regret_by_throw": _parts(found.sum(axis=0), 1),
-        "regret_by_score": _parts(found.sum(axis=1), 0) if len(found) > 1 else {},
+        "regret_by_throw": _bins(by_throw, 1),
+        "regret_by_score": _bins(found.sum(axis=1), 0) if has_totals else {},
         "regret_unit": "milli-wins",
     }
 
 
-def _parts(found: NDArray[np.float64], first: int) -> dict[str, ExpectedRegretBin]:
-    """The parts (N, 3), numbered from `first`; those without decisions are left out."""
+def _bins(found: NDArray[np.float64], first: int) -> dict[str, ExpectedRegretBin]:
+    """Return the bins of the sums (N, 3), numbered from `first`. Bins without decisions are left out."""
     whole = float(found[:, 0].sum())
     return {
         str(number): ExpectedRegretBin(decisions, MILLI * lost / decisions, lost / whole if whole else 0.0)

@@ -1,9 +1,9 @@
-"""Regret: what each decision cost, measured against the exact solution of the game.
+"""Regret: the cost of each decision, measured against the exact solution of the game.
 
-The regret of a decision is the best action's value less that of the action chosen. A value is what the mover may
-expect when everybody plays on as the solution does: its probability of winning, and regret is then given in
-*milli-wins*, thousandths of a win; or, where the solution is in points, its points still to come, in *milli-points*. A
-decision is *trivial* where every legal action has the same value; trivial decisions are left out.
+The regret of a decision is the value of the best action less the value of the chosen action. A value is the mover's
+expectation if everybody plays on as the solution does. It is the probability of winning, and then regret is in
+*milli-wins*, thousandths of a win. If the solution is in points, it is the points still to come, and regret is in
+*milli-points*. A decision is *trivial* if every legal action has the same value; trivial decisions are left out.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ from trialea.envs.errors import OptionError
 from trialea.envs.game import Game, States
 from trialea.evaluation.intervals import interval_of_ratio
 from trialea.evaluation.matches.match import Decisions
-from trialea.evaluation.results import Mistake, Regret, RegretBin
+from trialea.evaluation.results import Mistake, Regret, RegretBin, RegretUnit
 from trialea.evaluation.states import by_totals, take
 
 CHUNK = 16_384  # decisions whose (B, A) values are in memory at once
 MILLI = 1000.0
+MILLI_UNITS: dict[str, RegretUnit] = {"wins": "milli-wins", "points": "milli-points"}
 _MOST_BINS = 10
 _WIDTHS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 _STANDINGS = {1: "ahead", 0: "level", -1: "behind"}
@@ -34,47 +35,47 @@ _STANDINGS = {1: "ahead", 0: "level", -1: "behind"}
 
 @runtime_checkable
 class SolutionValues(ActionValues, Protocol):
-    """A solution that values every action.
+    """A solution that gives the value of every action.
 
     Attributes:
-        unit: what a value counts: the mover's wins (a probability) or its points still to come.
+        unit: the unit of a value: the mover's wins (a probability) or its points still to come.
     """
 
     unit: Literal["wins", "points"]
 
 
 def solution_of(game: Game) -> SolutionValues:
-    """The exact solution of `game`, from the cache on disk or computed.
+    """Return the exact solution of `game`, from the cache on disk or computed.
 
     Raises:
-        OptionError: there is none for these options or this number of players.
+        OptionError: none exists for these options or this number of players.
     """
     solution = solve(game)
     if not isinstance(solution, SolutionValues):
-        raise OptionError(f"what is solved of {game.name} does not value its actions")
+        raise OptionError(f"the solution of {game.name} has no action values, so regret cannot be computed")
     return solution
 
 
 def regrets(values: NDArray[np.float64], actions: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """What each of the `actions` (B,) costs, in the solution's unit, and which decisions are not trivial, each (B,).
+    """Return the regret of each of the `actions` (B,), and whether the decision is non-trivial, each (B,).
 
     Args:
         values: (B, A), NaN where an action is illegal.
-        actions: (B,), legal ones.
+        actions: (B,), legal actions.
     """
     lost, matters = action_regrets(values)
     return lost[np.arange(len(actions)), actions], matters
 
 
 class RegretMeter:
-    """Adds up the regret of k agents while a match is played.
+    """Sums the regret of k agents while a match is played.
 
     Args:
-        game: what is played.
-        solution: its exact values; None for a meter that judges nothing itself but brings together what others found.
+        game: the game.
+        solution: its exact values; None for a meter that only combines the arrays of others.
         num_agents: k.
-        num_units: U, the independent units of the match.
-        worst: how many of the worst decisions to keep for each agent.
+        num_units: U, the number of independent units of the match.
+        worst: how many of each agent's worst decisions to keep.
     """
 
     def __init__(
@@ -85,8 +86,8 @@ class RegretMeter:
         self._agents = [_AgentTally(num_units, worst) for _ in range(num_agents)]
 
     def add(self, decisions: Decisions) -> None:
-        """Judge some decisions (D,)."""
-        order = by_totals(decisions.states)  # equal totals together: a solution then works out each turn once
+        """Add some decisions (D,)."""
+        order = by_totals(decisions.states)  # equal totals stand together, so that a solution computes each turn once
         for low in range(0, len(order), CHUNK):
             index = order[low : low + CHUNK]
             self._add_chunk(
@@ -114,21 +115,21 @@ class RegretMeter:
             tally.keep_worst(states, actions, values, lost, mine)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """All that was added up, as arrays for `add_arrays`."""
+        """Return all sums, as arrays for `add_arrays`."""
         return {f"{a}/{key}": array for a, tally in enumerate(self._agents) for key, array in tally.to_arrays().items()}
 
     def add_arrays(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Add what another meter of the same match has added up, from its `to_arrays`."""
+        """Add the arrays that `to_arrays` of another meter of the same match returned."""
         for a, tally in enumerate(self._agents):
             tally.add_arrays({key: arrays[f"{a}/{key}"] for key in _AgentTally.KEYS}, self._game.state_dtype)
 
     def results(self, confidence: float = 0.95) -> list[Regret]:
-        """What was found for each agent."""
+        """Return each agent's regret."""
         return [tally.result(self._game, confidence) for tally in self._agents]
 
 
 def _standing(game: Game, states: States) -> NDArray[np.int64]:
-    """Whether each mover is ahead of the best of the others (1), level with it (0) or behind (-1), (B,)."""
+    """Return whether each mover is ahead of the best of the others (1), level with it (0) or behind (-1), (B,)."""
     every = np.arange(len(states))
     good = states.scores[:, : game.num_players].astype(np.int64) * (1 if game.score_scale > 0 else -1)
     own = good[every, states.mover].copy()
@@ -139,7 +140,7 @@ def _standing(game: Game, states: States) -> NDArray[np.int64]:
 
 
 class _Sums:
-    """Sums and counts of regret by a whole number."""
+    """Sums and counts of regret, keyed by a whole number."""
 
     def __init__(self) -> None:
         self.regret: dict[int, float] = defaultdict(float)
@@ -159,28 +160,28 @@ class _Sums:
         return np.array(rows, np.float64).reshape(-1, 3)
 
     def add_array(self, rows: NDArray[np.float64]) -> None:
-        """Add what `to_array` gave."""
+        """Add the rows that `to_array` returned."""
         for key, regret, count in rows.tolist():
             self.regret[int(key)] += regret
             self.count[int(key)] += int(count)
 
-    def parts(self, labels: Iterable[tuple[str, range]]) -> dict[str, RegretBin]:
-        """The parts with their labels, each of a range of keys; those without decisions are left out."""
+    def bins(self, labels: Iterable[tuple[str, range]]) -> dict[str, RegretBin]:
+        """Return a bin for each label and its range of keys. Bins without decisions are left out."""
         whole = sum(self.regret.values())
-        parts = {}
+        bins = {}
         for label, keys in labels:
             count = sum(self.count[key] for key in keys if key in self.count)
             regret = sum(self.regret[key] for key in keys if key in self.regret)
             if count:
-                parts[label] = RegretBin(count, MILLI * regret / count, regret / whole if whole else 0.0)
-        return parts
+                bins[label] = RegretBin(count, MILLI * regret / count, regret / whole if whole else 0.0)
+        return bins
 
     def singly(self) -> dict[str, RegretBin]:
-        """A part for each key."""
-        return self.parts((str(key), range(key, key + 1)) for key in sorted(self.count))
+        """Return a bin for each key."""
+        return self.bins((str(key), range(key, key + 1)) for key in sorted(self.count))
 
     def binned(self) -> dict[str, RegretBin]:
-        """A part for each bin of keys, of the least round width that makes no more than ten bins."""
+        """Return at most ten bins of keys, of the least round width."""
         if not self.count:
             return {}
         low, high = min(self.count), max(self.count)
@@ -188,16 +189,16 @@ class _Sums:
         if width == 1:
             return self.singly()
         starts = range(low // width * width, high + 1, width)
-        return self.parts((f"{start}–{start + width - 1}", range(start, start + width)) for start in starts)
+        return self.bins((f"{start}–{start + width - 1}", range(start, start + width)) for start in starts)
 
 
 class _AgentTally:
-    """What is added up for one agent; `lost`, `judged` and `optimal` are (U,), by unit of the match."""
+    """One agent's sums; `lost`, `judged` and `optimal` are (U,), by unit of the match."""
 
     KEYS = ("made", "units", "by_throw", "by_score", "by_standing", "worst", "worst_states")
 
     def __init__(self, num_units: int, worst: int) -> None:
-        self.made = 0  # decisions, trivial ones too
+        self.made = 0  # decisions, including trivial ones
         self.lost = np.zeros(num_units)
         self.judged = np.zeros(num_units, np.int64)
         self.optimal = np.zeros(num_units, np.int64)
@@ -220,7 +221,7 @@ class _AgentTally:
         lost: NDArray[np.float64],
         mine: NDArray[np.int64],
     ) -> None:
-        """Keep what belongs to the worst so far; what would be shown alike is kept once."""
+        """Keep the worst decisions so far. Decisions that would look alike are kept once."""
         if not self._num_worst:
             return
         for i in mine[np.argsort(-lost[mine], kind="stable")]:
@@ -230,7 +231,7 @@ class _AgentTally:
                 return
 
     def _keep(self, lost: float, state: Any, action: int, best_action: int, best: float) -> bool:
-        """Keep a decision if it belongs to the worst; False if it costs too little, as all that cost less then do."""
+        """Keep a decision if it belongs to the worst. Return False if it and all cheaper ones cost too little."""
         full = len(self._worst) >= self._num_worst
         if lost <= (min(entry[0] for entry in self._worst.values()) if full else 0.0):
             return False
@@ -243,7 +244,7 @@ class _AgentTally:
         return True
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """The tally as arrays, under the `KEYS`."""
+        """Return the tally as arrays, under the `KEYS`."""
         units = np.flatnonzero(self.judged)
         worst = list(self._worst.values())
         states = b"".join(entry[1].tobytes() for entry in worst)
@@ -258,7 +259,7 @@ class _AgentTally:
         }
 
     def add_arrays(self, arrays: Mapping[str, NDArray[Any]], state_dtype: np.dtype[Any]) -> None:
-        """Add another tally's `to_arrays`; its states are of the type `state_dtype`."""
+        """Add the arrays of another tally, whose states have the type `state_dtype`."""
         self.made += int(arrays["made"][0])
         units, lost, judged, optimal = arrays["units"].T
         index = units.astype(np.int64)
@@ -283,13 +284,13 @@ class _AgentTally:
             optimal_share=int(self.optimal.sum()) / judged if judged else None,
             by_throw=self.by_throw.singly(),
             by_score=self.by_score.binned(),
-            by_standing=self.by_standing.parts(labels),
+            by_standing=self.by_standing.bins(labels),
             worst=tuple(_mistake(game, *mistake) for mistake in mistakes),
         )
 
 
 def _totals(state: Any) -> tuple[int, ...]:
-    """Points of the mover, then of the others in order of their turns."""
+    """Return the points of the mover, then of the others in turn order."""
     n, mover = int(state.num_players), int(state.mover)
     return tuple(int(state.scores[(mover + k) % n]) for k in range(n))
 

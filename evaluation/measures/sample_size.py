@@ -1,46 +1,66 @@
-"""How many games it takes to tell two agents apart, from the spread that a pilot showed."""
+"""Sample size: the number of games needed to tell two agents apart, given a difference and its spread.
+
+`units_needed` and `games_needed` take the two numbers; `from_pilot` takes a match's differences.
+"""
 
 from __future__ import annotations
 
-from math import floor, inf, isfinite, sqrt
+from math import floor, sqrt
 from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trialea.envs.errors import OptionError, whole_number
-from trialea.evaluation.intervals import check_confidence, has_spread, interval_of_difference, t_interval, t_quantile
-from trialea.evaluation.results import GamesNeeded, Needed
+from trialea.evaluation.intervals import (
+    check_confidence,
+    finite_number,
+    has_spread,
+    interval_of_difference,
+    t_interval,
+    t_quantile,
+)
+from trialea.evaluation.results import GamesNeeded, SampleSize
 
 POWER = 0.8
+_MOST_RATIO = 1e15  # of spread to difference: beyond it the number of units has no meaning
 
 
 def units_needed(difference: float, sd: float, confidence: float = 0.95, power: float = POWER) -> int | None:
-    """How many units make the t interval of a mean difference leave out 0 with probability `power`.
+    """Return the number of units after which the t interval of a mean difference excludes 0 with probability `power`.
 
-    The usual figure of power analysis, with Student's t for the normal distribution: the least n of at least 2 with
+    This is the power analysis of a paired t test: the least n >= 2 with
     sqrt(n) |difference| / sd >= t(n - 1, confidence) + t(n - 1, power).
 
     Args:
         difference: the true difference between the two agents' results in a unit.
         sd: the standard deviation of that difference over units, at least 0.
-        confidence: of the interval.
-        power: from 0.5 to 1.
+        confidence: of the interval, between 0 and 1.
+        power: between 0.5 and 1.
 
     Returns:
-        The number; None where the difference is 0, which no number of games tells apart.
+        The number; None if the difference is 0.
+
+    Raises:
+        OptionError: a number out of range.
     """
     check_confidence(confidence)
+    difference, sd, power = (
+        finite_number(name, value) for name, value in (("difference", difference), ("sd", sd), ("power", power))
+    )
     if not 0.5 < power < 1.0:
-        raise OptionError(f"power must lie between 0.5 and 1, not {power!r}")
-    if not isfinite(difference):
-        raise OptionError(f"difference must be a number, not {difference!r}")
-    if not 0.0 <= sd < inf:
-        raise OptionError(f"sd must be a number of at least 0, not {sd!r}")
+        raise OptionError(f"power must be between 0.5 and 1, got {power!r}")
+    if sd < 0.0:
+        raise OptionError(f"sd must be at least 0, got {sd!r}")
     if difference == 0.0:
         return None
     normal = NormalDist().inv_cdf(0.5 + confidence / 2) + NormalDist().inv_cdf(power)
-    units = max(2, floor((normal * sd / difference) ** 2))
+    ratio = normal * sd / abs(difference)
+    if ratio > _MOST_RATIO:
+        raise OptionError(
+            f"difference must be at least {normal * sd / _MOST_RATIO:.3g} for this sd, got {difference!r}"
+        )
+    units = max(2, floor(ratio**2))
     while sqrt(units) * abs(difference) < sd * (t_quantile(units, confidence) + t_quantile(units, 2 * power - 1)):
         units += 1
     return units
@@ -49,10 +69,15 @@ def units_needed(difference: float, sd: float, confidence: float = 0.95, power: 
 def games_needed(
     difference: float, sd: float, games_per_unit: int = 1, confidence: float = 0.95, power: float = POWER
 ) -> int | None:
-    """`units_needed` in games: how many games tell apart two agents whose results differ by so much.
+    """Return `units_needed` in games.
 
-    With duplicate dice a unit is a seed, played once in each of the `games_per_unit` seatings, at least 1; `sd` is then
-    over seeds.
+    Args:
+        difference, sd, confidence, power: as for `units_needed`. With duplicate dice a unit is a seed, so `sd` is the
+            standard deviation over seeds.
+        games_per_unit: games in a unit, at least 1: with duplicate dice the number of seatings.
+
+    Raises:
+        OptionError: a number out of range.
     """
     games_per_unit = whole_number("games_per_unit", games_per_unit, 1, 10**9)
     units = units_needed(difference, sd, confidence, power)
@@ -67,9 +92,14 @@ def from_pilot(
     power: float = POWER,
     adjusted: NDArray[np.float64] | None = None,
 ) -> GamesNeeded:
-    """What a pilot says about the games needed: its differences (U,), one for each unit and each from -1 to 1.
+    """Return the number of games needed according to a pilot.
 
-    `adjusted` are the same without luck, with no limits to them, where luck was measured.
+    Args:
+        agents: the two agents.
+        differences: (U,) the difference between their results in each unit, from -1 to 1.
+        games_per_unit: games in a unit.
+        confidence, power: as for `units_needed`.
+        adjusted: (U,) the differences without luck, of any size; None if luck was not measured.
     """
     raw = _needed(differences, games_per_unit, confidence, power, bounded=True)
     if adjusted is None:
@@ -79,22 +109,22 @@ def from_pilot(
 
 
 def _mean(differences: NDArray[np.float64]) -> float:
-    return round(float(differences.mean()), 12)  # so that none is exactly 0
+    return round(float(differences.mean()), 12)  # a difference that is only rounding counts as 0
 
 
 def _needed(
     differences: NDArray[np.float64], games_per_unit: int, confidence: float, power: float, bounded: bool
-) -> Needed:
-    """What one way of counting needs; `bounded` says whether its differences are from -1 to 1."""
+) -> SampleSize:
+    """Return the sample size for some differences (U,); `bounded` if each is from -1 to 1."""
     mean = _mean(differences)
     if len(differences) < 2:
-        return Needed(None, None, None, (None, None))
+        return SampleSize(None, None, None, (None, None))
     sd = float(differences.std(ddof=1)) if has_spread(differences) else 0.0
 
     def units_for(difference: float) -> int | None:
         if sd > 0.0 or difference == 0.0 or not bounded:
             return units_needed(difference, sd, confidence, power)
-        # Every unit gave the same, so that Wilson's interval stands for the t interval; it leaves out 0 from here on.
+        # All units are equal, so Wilson's interval replaces the t interval. From here on it excludes 0.
         return max(2, floor((NormalDist().inv_cdf(0.5 + confidence / 2) / difference) ** 2) + 1)
 
     low, high = (interval_of_difference if bounded else t_interval)(differences, confidence)
@@ -104,4 +134,4 @@ def _needed(
     if units is None:
         ends = [None, None]
     games, least, most = (None if n is None else n * games_per_unit for n in (units, *ends))
-    return Needed(sd, units, games, (least, most))
+    return SampleSize(sd, units, games, (least, most))

@@ -1,14 +1,15 @@
-"""Plots for a report: SVG that stands in the page itself and takes its colours, by day and by night.
+"""Plots for a report: inline SVG that follows the page's light and dark colours.
 
-Matplotlib draws in marker colours, which are then replaced by the page's CSS variables: `--ink` for lines and
-letters, `--rule` for what lies behind, `--series-0` … for what is shown.
+Matplotlib draws in marker colours. They are then replaced by the page's CSS variables: `--ink` for lines and letters,
+`--rule` for the grid, `--series-0` … for data.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ import numpy as np
 
 from trialea.envs.errors import needs_extra
 from trialea.evaluation.intervals import t_interval
-from trialea.evaluation.results import Adjusted, Evaluation, Regret, RegretBin
+from trialea.evaluation.results import Evaluation, Regret, RegretBin
 from trialea.evaluation.tournaments.ratings import Ratings
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ _INK, _RULE = "#010203", "#040506"
 _SERIES = [f"#0708{number:02x}" for number in range(NUM_SERIES)]
 _VARIABLES = {_INK: "var(--ink)", _RULE: "var(--rule)"} | {c: f"var(--series-{i})" for i, c in enumerate(_SERIES)}
 _WIDTH = 4.8  # inches: a phone shows it at about its own size
+_LOG_SPAN = 5  # the least ratio of regrets that is shown on a logarithmic axis
 _LINE_STYLES = ("-", "--", "-.", ":")
 _SETTINGS: Any = {
     "axes.edgecolor": _INK,
@@ -52,19 +54,23 @@ _SETTINGS: Any = {
 }
 
 
-def settings() -> AbstractContextManager[None]:
-    """The context to draw and save in.
+@contextmanager
+def settings() -> Iterator[None]:
+    """Set Matplotlib up to draw and save a plot of the page.
 
     Raises:
         MissingExtraError: Matplotlib is not installed.
     """
     with needs_extra("report", "a report", "matplotlib"):
         import matplotlib
-    return matplotlib.rc_context(_SETTINGS)
+    with matplotlib.rc_context(_SETTINGS), warnings.catch_warnings():
+        # Letters stay text in the SVG and are drawn in the reader's fonts. Matplotlib's font only measures them.
+        warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from", UserWarning)
+        yield
 
 
 def new_figure(height: float, rows: int = 1, columns: int = 1, **more: Any) -> tuple[Figure, list[Axes]]:
-    """A figure of the given height (inches), and its axes row by row. It needs no display."""
+    """Return a figure of the given height (inches) and its axes, row by row. It needs no display."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(_WIDTH, height), layout="constrained")
@@ -72,7 +78,7 @@ def new_figure(height: float, rows: int = 1, columns: int = 1, **more: Any) -> t
 
 
 def to_svg(figure: Figure, name: str) -> str:
-    """The figure as an `<svg>` element that loads nothing; `name`, unique in the page, sets ids apart."""
+    """Return the figure as an `<svg>` element that loads nothing; `name` makes its ids unique in the page."""
     import matplotlib
 
     out = StringIO()
@@ -92,20 +98,18 @@ def to_svg(figure: Figure, name: str) -> str:
 
 
 def win_rates(evaluations: Sequence[Evaluation]) -> str:
-    """Every agent's win rate with its interval, match by match; the dotted line is what equal agents win."""
+    """Plot every agent's win rate and interval, match by match. The dotted lines are the win rates of equal agents."""
     count = sum(len(evaluation.agents) for evaluation in evaluations)
     with settings():
         figure, (axes,) = new_figure(0.8 + 0.28 * count + 0.2 * len(evaluations))
         place, places, labels = 0.0, [], []
         for evaluation in evaluations:
-            par = 1 / len(evaluation.agents)
-            last = place + len(evaluation.agents) - 1
-            axes.plot([par, par], [place - 0.4, last + 0.4], color=_INK, linestyle=":", linewidth=1)
-            for a, name in enumerate(evaluation.agents):
-                low, high = evaluation.interval[a]
+            for a, (name, agent) in enumerate(evaluation.agents.items()):
                 colour = _SERIES[a % NUM_SERIES]
-                axes.plot([low, high], [place, place], color=colour, linewidth=4, solid_capstyle="butt", alpha=0.5)
-                axes.plot(evaluation.win_rate[a], place, "o", color=colour, markersize=6)
+                equal = [agent.equal_win_rate] * 2
+                axes.plot(equal, [place - 0.5, place + 0.5], color=_INK, linestyle=":", linewidth=1)
+                axes.plot(agent.interval, [place, place], color=colour, linewidth=4, solid_capstyle="butt", alpha=0.5)
+                axes.plot(agent.win_rate, place, "o", color=colour, markersize=6)
                 places.append(place)
                 labels.append(_short(name))
                 place += 1
@@ -117,7 +121,7 @@ def win_rates(evaluations: Sequence[Evaluation]) -> str:
 
 
 def ratings(names: Sequence[str], found: Ratings) -> str:
-    """Every agent's rating with its interval, the best on top."""
+    """Plot every agent's rating and interval, the best on top."""
     order = sorted(range(len(names)), key=lambda a: found.rank[a])
     with settings():
         figure, (axes,) = new_figure(0.8 + 0.28 * len(names))
@@ -131,17 +135,27 @@ def ratings(names: Sequence[str], found: Ratings) -> str:
         return to_svg(figure, "ratings")
 
 
-def luck(names: Sequence[str], adjusted: Adjusted, name: str) -> str:
-    """What luck and errors added to every agent's win rate, in percentage points; `name` is unique in the page."""
-    labels = ("luck", "own errors", "others' errors")
+def luck(evaluation: Evaluation, name: str) -> str:
+    """Plot the change of every agent's win rate by luck and errors, in percentage points.
+
+    Args:
+        evaluation: one in which luck was measured.
+        name: unique in the page.
+    """
+    labels = [_short(agent) for agent in evaluation.agents]
+    breakdowns = [agent.adjusted.breakdown for agent in evaluation.agents.values() if agent.adjusted is not None]
+    terms = {
+        "luck": [one.luck for one in breakdowns],
+        "own errors": [one.own_errors for one in breakdowns],
+        "others' errors": [one.others_errors for one in breakdowns],
+    }
     with settings():
-        figure, (axes,) = new_figure(0.9 + 0.45 * len(names))
-        for i, label in enumerate(labels):
-            points = [100 * (parts.luck, parts.own_errors, parts.others_errors)[i] for parts in adjusted.parts]
-            places = [a + 0.25 * (i - 1) for a in range(len(names))]
-            axes.barh(places, points, height=0.22, color=_SERIES[i], label=label)
+        figure, (axes,) = new_figure(0.9 + 0.45 * len(labels))
+        for i, (label, changes) in enumerate(terms.items()):
+            places = [a + 0.25 * (i - 1) for a in range(len(labels))]
+            axes.barh(places, [100 * change for change in changes], height=0.22, color=_SERIES[i], label=label)
         axes.axvline(0, color=_INK, linewidth=1)
-        axes.set(ylim=(len(names) - 0.4, -0.6), yticks=range(len(names)), yticklabels=[_short(n) for n in names])
+        axes.set(ylim=(len(labels) - 0.4, -0.6), yticks=range(len(labels)), yticklabels=labels)
         axes.set_xlabel("percentage points of the win rate")
         axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, borderpad=0, columnspacing=1)
         axes.grid(visible=False, axis="y")
@@ -149,16 +163,17 @@ def luck(names: Sequence[str], adjusted: Adjusted, name: str) -> str:
 
 
 def learning_curves(runs: Sequence[Sequence[Mapping[str, Any]]]) -> str:
-    """What was measured during training: win rates, regret, optimal share, as far as each was.
+    """Plot the measurements of training runs: win rates, regret and the share of optimal decisions.
 
-    Of several runs each is drawn thin, and over them their mean and its 95 % interval where all were measured.
+    A single run is a line. Of several runs each is a thin line, and over them stand their mean and its 95 % interval,
+    at the frames where all were measured.
 
     Args:
-        runs: of each, one mapping for each measurement, with `frames` and any of `win_rate/<opponent>`, `regret` and
-            `optimal_share`, with the number of players before them where it has several: `3p/regret`.
+        runs: for each run one mapping for each measurement, with `frames` and any of `win_rate/<opponent>`, `regret`
+            and `optimal_share`. A run with several numbers of players has the number in front: `3p/regret`.
 
     Returns:
-        The SVG; empty text if nothing was measured.
+        The SVG; an empty string if nothing was measured.
     """
     every_key = {key for run in runs for line in run for key in line}
     measured = sorted(key for key in every_key if any(_curve(run, key) for run in runs))
@@ -180,10 +195,10 @@ def learning_curves(runs: Sequence[Sequence[Mapping[str, Any]]]) -> str:
                 curves = [curve for run in runs if (curve := _curve(run, key))]
                 _draw_curves(axes, curves, style, color=colour, label=_short(_measured_as(key)))
             axes.set_title(title, loc="left")
-            if title == "regret":  # the first of it is far above the rest
-                positive = all(value > 0 for run in runs for key in keys for value in _curve(run, key).values())
-                axes.set_yscale("log" if positive else "linear")
-                axes.yaxis.set_major_formatter(lambda y, _: f"{y:g}")
+            if title == "regret":  # the first measurement is far above the rest
+                values = [value for run in runs for key in keys for value in _curve(run, key).values()]
+                if min(values) > 0 and max(values) > _LOG_SPAN * min(values):
+                    _set_log_scale(axes)
             else:
                 axes.yaxis.set_major_formatter(lambda y, _: f"{100 * y:.0f} %")
             if _measured_as(keys[0]):
@@ -193,15 +208,25 @@ def learning_curves(runs: Sequence[Sequence[Mapping[str, Any]]]) -> str:
         return to_svg(figure, "learning")
 
 
+def _set_log_scale(axes: Axes) -> None:
+    """Make the vertical axis logarithmic, with plain numbers as labels: 50, not 5 × 10¹."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter(lambda y, _: f"{y:g}")
+    axes.yaxis.set_minor_formatter(NullFormatter())
+
+
 def _measured_as(key: str) -> str:
-    """What tells a measurement from others of its kind: the opponent, the number of players, or nothing."""
+    """Return the label of a measurement in its panel: the opponent, the number of players, both, or nothing."""
     players, _, rest = key.rpartition("p/") if key[0].isdigit() else ("", "", key)
     opponent = rest.partition("win_rate/")[2]
     return ", ".join(part for part in (opponent, f"{players} players" if players else "") if part)
 
 
 def _draw_curves(axes: Axes, curves: Sequence[Mapping[float, float]], style: str, **look: Any) -> None:
-    """One curve as it is; several thin, with their mean and its interval."""
+    """Draw one curve; or several curves as thin lines, with their mean and its interval."""
     if len(curves) == 1:
         axes.plot(list(curves[0]), list(curves[0].values()), style, marker=".", **look)
         return
@@ -214,8 +239,8 @@ def _draw_curves(axes: Axes, curves: Sequence[Mapping[float, float]], style: str
     axes.fill_between(common, low, high, color=look["color"], alpha=0.2, linewidth=0)
 
 
-def regret_parts(regret: Regret, unit: str, name: str) -> str:
-    """One agent's mean regret, in `unit`, by throws made and by the mover's total; `name` is unique in the page."""
+def regret_bins(regret: Regret, unit: str, name: str) -> str:
+    """Plot an agent's mean regret, in `unit`, by throws made and the mover's total; `name` is unique in the page."""
     with settings():
         figure, (left, right) = new_figure(2.3, columns=2, sharey=True, width_ratios=[2, 3])
         _bars(left, regret.by_throw, "throws made", _SERIES[0])
@@ -224,18 +249,19 @@ def regret_parts(regret: Regret, unit: str, name: str) -> str:
         return to_svg(figure, name)
 
 
-def _bars(axes: Axes, parts: Mapping[str, RegretBin], label: str, colour: str) -> None:
-    axes.bar(range(len(parts)), [part.regret for part in parts.values()], color=colour, width=0.7)
-    axes.set_xticks(range(len(parts)), list(parts), rotation=45 if len(parts) > 4 else 0)
+def _bars(axes: Axes, bins: Mapping[str, RegretBin], label: str, colour: str) -> None:
+    axes.bar(range(len(bins)), [one.regret for one in bins.values()], color=colour, width=0.7)
+    axes.set_xticks(range(len(bins)), list(bins), rotation=45 if len(bins) > 4 else 0)
     axes.set_xlabel(label)
     axes.grid(visible=False, axis="x")
 
 
 def _curve(run: Sequence[Mapping[str, Any]], key: str) -> dict[float, float]:
-    """A run's measurements by the frames at which they were made."""
+    """Return a run's measurements of one kind, keyed by frames."""
     return {line["frames"]: line[key] for line in run if line.get(key) is not None and "frames" in line}
 
 
 def _short(name: str, length: int = 22) -> str:
-    """A name cut to what a plot has room for; of a path the end says more."""
-    return name if len(name) <= length else "…" + name[1 - length :]
+    """Return a name on one line, cut to the room in a plot. The end of a path says more than its beginning."""
+    line = "".join(letter if letter.isprintable() else " " for letter in name)
+    return line if len(line) <= length else "…" + line[1 - length :]

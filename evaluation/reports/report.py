@@ -9,11 +9,10 @@ from typing import Any
 
 from trialea.envs.errors import OptionError, needs_extra
 from trialea.envs.files import write_text
-from trialea.evaluation.intervals import Interval
-from trialea.evaluation.measures.luck import in_times
 from trialea.evaluation.reports import plots
+from trialea.evaluation.reports.text import LUCK_SOURCES, games_text, percent, plain, signed, spread, times, worth
 from trialea.evaluation.results import Evaluation
-from trialea.evaluation.tournaments.standings import Tournament, leads
+from trialea.evaluation.tournaments.standings import Tournament, leads, unordered_pairs
 
 
 def write_report(evaluations: Sequence[Evaluation], path: str | Path, run_folders: Sequence[str | Path] = ()) -> Path:
@@ -71,21 +70,22 @@ def render(evaluations: Sequence[Evaluation], runs: Sequence[Sequence[dict[str, 
 def render_tournament(tournament: Tournament) -> str:
     """The HTML of a tournament's report; see `write_tournament_report`."""
     evaluation, ratings = tournament.evaluation, tournament.ratings
-    place = {name: a for a, name in enumerate(evaluation.agents)}
-    verdicts: dict[tuple[int, int], str] = {}
-    for winner, loser in leads(tournament.pairs):
-        verdicts[place[winner], place[loser]], verdicts[place[loser], place[winner]] = "won", "lost"
-    agents = range(len(evaluation.agents))
+    verdicts: dict[tuple[str, str], str] = {}
+    for winner, loser in leads(evaluation):
+        verdicts[winner, loser], verdicts[loser, winner] = "won", "lost"
+    names = list(evaluation.agents)
     return _page(
         "tournament.html.j2",
         [evaluation],
-        {"ratings_plot": plots.ratings(evaluation.agents, ratings)},
+        {"ratings_plot": plots.ratings(names, ratings)},
         title=f"Tournament in {evaluation.game}",
         tournament=tournament,
         evaluation=evaluation,
         ratings=ratings,
-        order=sorted(agents, key=lambda a: ratings.rank[a]),
-        verdicts={(a, b): verdicts.get((a, b), "") for a in agents for b in agents},
+        pairs=unordered_pairs(evaluation),
+        order=sorted(range(len(names)), key=lambda a: ratings.rank[a]),
+        names=names,
+        verdicts=verdicts,
     )
 
 
@@ -97,30 +97,35 @@ def _environment() -> Any:
         loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters.update(
-        percent=percent, spread=spread, signed=signed, plain=plain, worth=worth, in_times=in_times
+        percent=percent,
+        spread=spread,
+        signed=signed,
+        plain=plain,
+        worth=worth,
+        times=times,
+        games_text=games_text,
     )
+    environment.globals["luck_sources"] = LUCK_SOURCES
     return environment
 
 
 def _page(template: str, shown: Sequence[Evaluation], drawn: dict[str, str], **values: Any) -> str:
     """A page from a template and its values. All text in them is escaped but that of the plots `drawn`.
 
-    The template also gets `regret_plots`, by the number of the evaluation and of the agent, `luck_plots`, by that of
-    the evaluation, and `versions`.
+    The template also gets `regret_plots`, keyed by the number of the evaluation and the agent's name, `luck_plots`,
+    keyed by the number of the evaluation, and `versions`.
     """
     environment = _environment()
     from markupsafe import Markup
 
     regret_plots = {
-        (i, a): Markup(plots.regret_parts(regret, evaluation.regret_unit, f"regret-{i}-{a}"))
+        (i, name): Markup(plots.regret_bins(agent.regret, evaluation.regret_unit, f"regret-{i}-{a}"))
         for i, evaluation in enumerate(shown)
-        for a, regret in enumerate(evaluation.regret or ())
-        if regret.per_decision
+        for a, (name, agent) in enumerate(evaluation.agents.items())
+        if agent.regret and agent.regret.per_decision
     }
     luck_plots = {
-        i: Markup(plots.luck(evaluation.agents, evaluation.adjusted, f"luck-{i}"))
-        for i, evaluation in enumerate(shown)
-        if evaluation.adjusted
+        i: Markup(plots.luck(evaluation, f"luck-{i}")) for i, evaluation in enumerate(shown) if evaluation.luck_values
     }
     page: str = environment.get_template(template).render(
         regret_plots=regret_plots,
@@ -150,34 +155,6 @@ def read_metrics(run_folder: Path) -> list[dict[str, Any]]:
 
 def _title(evaluations: Sequence[Evaluation]) -> str:
     """The agent that all evaluations begin with, if there is one, and the game."""
-    firsts = {evaluation.agents[0] for evaluation in evaluations}
+    firsts = {next(iter(evaluation.agents)) for evaluation in evaluations}
     games = ", ".join(dict.fromkeys(evaluation.game for evaluation in evaluations))
     return f"{firsts.pop()} in {games}" if len(firsts) == 1 else games
-
-
-def percent(rate: float) -> str:
-    """A rate as a percentage with one decimal."""
-    return f"{100 * rate:.1f}\N{NO-BREAK SPACE}%".replace("-", "−")
-
-
-def spread(interval: Interval | None, decimals: int = 1, factor: float = 100.0) -> str:
-    """An interval, by default of rates and in per cent; None is that of results that do not vary."""
-    if interval is None:
-        return "does not vary"
-    low, high = (f"{factor * limit:.{decimals}f}".replace("-", "−") for limit in interval)
-    return f"{low} to {high}"
-
-
-def signed(rate: float) -> str:
-    """A difference of rates in percentage points."""
-    return f"{round(100 * rate, 1) + 0.0:+.1f}".replace("-", "−")  # no minus before a zero
-
-
-def plain(regret: float) -> str:
-    """A regret with as many decimals as help."""
-    return f"{regret:.3f}" if regret < 10 else f"{regret:.1f}"
-
-
-def worth(value: float, regret_unit: str) -> str:
-    """A value in words: wins in per cent, or points."""
-    return f"wins {percent(value)}" if regret_unit == "milli-wins" else f"{value:.2f} points to come"

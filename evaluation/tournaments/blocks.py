@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trialea.envs.agent import Agent, AgentLike, make_agent
+from trialea.envs.agent import Agent, make_agent
 from trialea.envs.files import atomic_path, remove_leftovers
 from trialea.envs.game import Game
 from trialea.evaluation.matches.match import Match, MatchFailure, join
@@ -44,7 +44,7 @@ class Job:
     """
 
     game: Game
-    agents: tuple[AgentLike, ...]
+    agents: tuple[str | Agent, ...]
     seeds: tuple[int, ...]
     names: tuple[str, ...]
     schedule: Schedule
@@ -66,12 +66,12 @@ class Outcome:
         block: its number.
         arrays: its finished games, what their decisions cost and what luck they had, as `match_of`, `regret_of` and
             `luck_of` read them.
-        fault: what was illegal in it, if anything was; then not all its games are finished.
+        failure: the first failure of an agent in it, if any; then not all its games are finished.
     """
 
     block: int
     arrays: Arrays
-    fault: MatchFailure | None
+    failure: MatchFailure | None
 
 
 def play(job: Job, block: int) -> Outcome:
@@ -79,7 +79,7 @@ def play(job: Job, block: int) -> Outcome:
     agents = [_agent(agent, job.game, seed) for agent, seed in zip(job.agents, job.seeds, strict=True)]
     numbers = np.arange(block * job.size, min((block + 1) * job.size, job.schedule.games))
     with _one_thread():
-        match, decisions, fault = play_block(
+        match, decisions, failure = play_block(
             job.game, agents, job.names, job.schedule, numbers, keep=job.luck or job.worst is not None
         )
     arrays = {name: getattr(match, name) for name in _OF_MATCH}
@@ -91,7 +91,7 @@ def play(job: Job, block: int) -> Outcome:
         luck_meter = LuckMeter(job.game, _values(job.game, job.worst is not None), job.schedule)
         luck_meter.add(decisions)
         arrays |= {f"{_OF_LUCK}{name}": array for name, array in luck_meter.to_arrays(match.numbers).items()}
-    return Outcome(block, arrays, fault)
+    return Outcome(block, arrays, failure)
 
 
 def match_of(schedule: Schedule, parts: Sequence[Arrays]) -> Match:
@@ -117,7 +117,7 @@ def _under(prefix: str, arrays: Arrays) -> dict[str, NDArray[Any]]:
     return {name[len(prefix) :]: array for name, array in arrays.items() if name.startswith(prefix)}
 
 
-def _agent(agent: AgentLike, game: Game, seed: int) -> Agent:
+def _agent(agent: str | Agent, game: Game, seed: int) -> Agent:
     return _named_agent(agent, game, seed) if isinstance(agent, str) else agent
 
 

@@ -119,7 +119,7 @@ class TournamentConfig(Settings):
         return make_schedule(seatings, games, self.seed, self.duplicate)
 
 
-def load_config(path: str | Path, changes: Sequence[str] = ()) -> TournamentConfig:
+def load_tournament_config(path: str | Path, changes: Sequence[str] = ()) -> TournamentConfig:
     """Read a tournament's configuration from YAML and change it; see `trialea.configs.load`.
 
     Raises:
@@ -135,5 +135,5 @@ def load_config(path: str | Path, changes: Sequence[str] = ()) -> TournamentConf
 
 
 def shipped_configs() -> list[str]:
-    """The tournaments that the package brings, as paths that `load_config` takes."""
+    """The tournaments that the package brings, as paths that `load_tournament_config` takes."""
     return shipped(FOLDER)

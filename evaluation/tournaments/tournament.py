@@ -4,32 +4,33 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import pickle
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import BrokenExecutor
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from trialea.agents.cache import digest_of
 from trialea.agents.parallel import load_joblib
 from trialea.configs.yaml12 import write_yaml
-from trialea.envs.agent import AgentLike, make_agent
-from trialea.envs.dice import FOR_AGENT, derive_many
+from trialea.envs.agent import Agent, AgentLike, make_agent
 from trialea.envs.errors import OptionError, TrialeaError, UnknownNameError
 from trialea.envs.files import check_new_folder, locked_folder, new_folder, resumable, write_text
 from trialea.envs.registry import get_spec
 from trialea.envs.versions import __version__
-from trialea.evaluation.matches.match import Match, UnfinishedMatchError
-from trialea.evaluation.measures.luck import Luck, LuckMeter, values_for
-from trialea.evaluation.measures.regret import RegretMeter, solution_of
+from trialea.evaluation.matches.match import Match, MatchFailure, raise_unfinished
+from trialea.evaluation.matches.schedule import agent_seeds
+from trialea.evaluation.measures.judges import Measurements, Sources, prepare_judges
+from trialea.evaluation.measures.luck import LuckMeter
+from trialea.evaluation.measures.regret import RegretMeter
 from trialea.evaluation.results import Evaluation
-from trialea.evaluation.sampled import Measurements, summarise
-from trialea.evaluation.tournaments.blocks import Arrays, BlockFolder, Job, Outcome, luck_of, match_of, regret_of
-from trialea.evaluation.tournaments.config import TournamentConfig, load_config
+from trialea.evaluation.sampled import summarise
+from trialea.evaluation.tournaments.blocks import Arrays, BlockFolder, Job, luck_of, match_of, regret_of
+from trialea.evaluation.tournaments.config import TournamentConfig, load_tournament_config
 from trialea.evaluation.tournaments.standings import Tournament, standings
 from trialea.evaluation.tournaments.workers import PURPOSE, check_backend, play_all
 
@@ -114,7 +115,7 @@ def resume_tournament(
     for change in (changes := list(changes)):
         if change.partition("=")[0] not in ("workers", "backend"):
             raise OptionError(f"a tournament that has begun cannot be changed: {change}; only workers and backend can")
-    config = load_config(run / CONFIG, changes)
+    config = load_tournament_config(run / CONFIG, changes)
     job, plan = _prepare(config, agents or {})
     _check_same(run, plan)
     with locked_folder(run, _USE):
@@ -129,7 +130,7 @@ def read_tournament(folder: str | Path) -> Tournament:
         OptionError: no run folder.
     """
     run = Path(folder)
-    plan, config = _read_plan(run), load_config(run / CONFIG)
+    plan, config = _read_plan(run), load_tournament_config(run / CONFIG)
     kept = BlockFolder(run / BLOCKS, _digest(plan))
     total = -(-plan["games"] // config.block)
     blocks = {block: arrays for block in kept.numbers(total) if (arrays := kept.read(block)) is not None}
@@ -172,7 +173,7 @@ def _with_whole_paths(config: TournamentConfig, objects: Mapping[str, AgentLike]
 def _prepare(config: TournamentConfig, objects: Mapping[str, AgentLike]) -> tuple[Job, dict[str, Any]]:
     """What the workers must know, and what the tournament is, as plain data."""
     if not isinstance(config, TournamentConfig):
-        raise OptionError(f"a tournament is described by a TournamentConfig, such as load_config gives, not {config!r}")
+        raise OptionError(f"config must be a TournamentConfig, got {config!r}. Use load_tournament_config")
     if not isinstance(objects, Mapping):
         raise OptionError(f"agents must be a mapping from names of the configuration to agents, not {objects!r}")
     check_backend(config.backend)
@@ -183,9 +184,7 @@ def _prepare(config: TournamentConfig, objects: Mapping[str, AgentLike]) -> tupl
         )
     game = config.make_game()
     schedule = config.make_schedule(game)
-    seeds = np.empty(len(config.agents), np.uint64)
-    derive_many(np.full(len(seeds), config.seed, np.uint64), np.arange(len(seeds)), FOR_AGENT, 0, seeds)
-    agents: list[AgentLike] = []
+    agents: list[str | Agent] = []
     origins: dict[str, str] = {}
     for label, name in config.agents.items():
         agent, origins[label] = _origin(config.game, objects.get(label, name))
@@ -197,15 +196,8 @@ def _prepare(config: TournamentConfig, objects: Mapping[str, AgentLike]) -> tupl
         if origins[label].startswith(_OBJECT) and config.workers != 1:
             _check_copies(label, agent)
         agents.append(agent)
-    solution: Any = None
-    worst, unit, note = (config.worst, "", "") if config.regret else (None, "", "it was not asked for")
-    if worst is not None:
-        try:
-            solution = solution_of(game)
-            unit = f"milli-{solution.unit}"
-        except OptionError as error:  # the solver does not reach so far
-            worst, note = None, str(error)
-    values, luck_values, luck_note = values_for(game, config.luck, solution)
+    judges = prepare_judges(game, config.regret, config.luck)
+    worst = None if judges.solution is None else config.worst
     plan = {
         "format": _FORMAT,
         "trialea": __version__,
@@ -217,18 +209,16 @@ def _prepare(config: TournamentConfig, objects: Mapping[str, AgentLike]) -> tupl
         "duplicate": config.duplicate,
         "block": config.block,
         "worst": worst,
-        "regret_unit": unit,
-        "regret_note": note,
-        "luck_values": luck_values,
-        "luck_note": luck_note,
+        **asdict(judges.sources),
     }
-    names, own = tuple(config.agents), tuple(seeds.tolist())
-    job = Job(game, tuple(agents), own, names, schedule, config.block, worst, luck=values is not None)
+    names, seeds = tuple(config.agents), tuple(agent_seeds(config.seed, len(config.agents)))
+    job = Job(game, tuple(agents), seeds, names, schedule, config.block, worst, luck=judges.values is not None)
     return job, plan
 
 
-def _origin(game: str, agent: AgentLike) -> tuple[AgentLike, str]:
-    """An agent as the workers shall make it, and what must be the same for it to be the same agent."""
+def _origin(game: str, agent: AgentLike) -> tuple[str | Agent, str]:
+    """Return an agent as the workers are to make it, and a text that identifies it."""
+    agent = os.fspath(agent) if isinstance(agent, os.PathLike) else agent
     if not isinstance(agent, str):
         return agent, f"{_OBJECT} called {getattr(agent, 'name', None)}"
     if agent in get_spec(game).agents or not Path(agent).exists():
@@ -239,7 +229,7 @@ def _origin(game: str, agent: AgentLike) -> tuple[AgentLike, str]:
     return str(file), f"a model with SHA-256 {hashlib.sha256(file.read_bytes()).hexdigest()}"
 
 
-def _check_copies(label: str, agent: AgentLike) -> None:
+def _check_copies(label: str, agent: str | Agent) -> None:
     """Refuse an agent that cannot be copied to the processes that play."""
     joblib = load_joblib("tournament", PURPOSE)
     try:
@@ -279,13 +269,15 @@ def _play_blocks(
     kept.remove_leftovers()
     blocks = {block: arrays for block in kept.numbers(job.num_blocks) if (arrays := kept.read(block)) is not None}
     waiting = deque(block for block in range(job.num_blocks) if block not in blocks)
-    faulty: list[Outcome] = []
+    failed: list[tuple[int, MatchFailure]] = []
+    unfinished: dict[int, Arrays] = {}
     outcomes = play_all(config.backend, config.workers, job, waiting)
     try:
         for outcome in outcomes:
-            if outcome.fault is not None:
-                faulty.append(outcome)
-                waiting.clear()  # what is being played is played to its end
+            if outcome.failure is not None:
+                failed.append((outcome.block, outcome.failure))
+                unfinished[outcome.block] = outcome.arrays
+                waiting.clear()  # blocks in progress are played to their end
                 continue
             kept.write(outcome.block, outcome.arrays)
             blocks[outcome.block] = outcome.arrays
@@ -300,39 +292,36 @@ def _play_blocks(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # joblib's, that it was not to finish
             outcomes.close()
-    if faulty:
-        first = min(faulty, key=lambda outcome: outcome.block)
-        assert first.fault is not None
-        blocks |= {outcome.block: outcome.arrays for outcome in faulty}
-        match, _, evaluation = _figures(config, plan, [blocks[block] for block in sorted(blocks)])
-        raise UnfinishedMatchError(first.fault, match, evaluation, _how_to_resume(run))
+    if failed:
+        parts = blocks | unfinished
+        match, evaluation = _figures(config, plan, [parts[block] for block in sorted(parts)])
+        _, failure = min(failed, key=lambda one: one[0])
+        raise_unfinished(failure, match, evaluation, _how_to_resume(run))
     tournament = _results(config, plan, [blocks[block] for block in range(job.num_blocks)])
     _write_json(run / RESULTS, tournament.to_json())
     return tournament
 
 
 def _results(config: TournamentConfig, plan: dict[str, Any], blocks: list[Arrays]) -> Tournament:
-    """What all blocks together show."""
-    match, luck, evaluation = _figures(config, plan, blocks)
+    """Return the results of a complete tournament from all its blocks."""
+    match, evaluation = _figures(config, plan, blocks)
     assert evaluation is not None
-    return standings(evaluation, match, tuple(config.agents), config.resamples, config.anchor, luck)
+    return standings(evaluation, match, config.resamples, config.anchor)
 
 
-def _figures(
-    config: TournamentConfig, plan: dict[str, Any], blocks: list[Arrays]
-) -> tuple[Match, Luck | None, Evaluation | None]:
-    """The games of some blocks, at least one; their luck, where it was measured; their figures, if any is finished."""
-    game, names, found, luck = config.make_game(), tuple(config.agents), None, None
+def _figures(config: TournamentConfig, plan: dict[str, Any], blocks: list[Arrays]) -> tuple[Match, Evaluation | None]:
+    """Return the games of some blocks, at least one, and their evaluation; None if no game is finished."""
+    game, names, regret, luck = config.make_game(), tuple(config.agents), None, None
     match = match_of(config.make_schedule(game), blocks)
     if not len(match.numbers):
-        return match, None, None
+        return match, None
     if plan["worst"] is not None:
         meter = RegretMeter(game, None, len(names), match.schedule.num_units, plan["worst"])
-        found = tuple(regret_of(meter, blocks).results(config.confidence))
+        regret = tuple(regret_of(meter, blocks).results(config.confidence))
     if plan["luck_values"]:
         luck = luck_of(LuckMeter(game, None, match.schedule), blocks).result(match)
-    judged = Measurements(found, plan["regret_unit"], plan["regret_note"], luck, plan["luck_values"], plan["luck_note"])
-    return match, luck, summarise(game, match, names, config.confidence, judged)
+    sources = Sources(**{field.name: plan[field.name] for field in fields(Sources)})
+    return match, summarise(game, match, names, config.confidence, Measurements(regret, luck, sources))
 
 
 def _how_to_resume(folder: Path) -> str:

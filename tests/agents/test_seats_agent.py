@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 
-from tests.helpers import game_of, more_players, positions, run_python
+from tests.helpers import game_of, more_players, nth, positions, run_python
 from trialea import GAMES, OptionError, make_agent
 from trialea.agents.model import ModelAgent, network_from
 from trialea.agents.model_file import ModelFileError, write_policy
@@ -60,8 +60,8 @@ def test_a_policy_that_was_written_is_the_agent_that_it_was(tmp_path: Path) -> N
 def test_is_evaluated_like_any_agent(tmp_path: Path) -> None:
     game = game_of("no_dice")
     write_seats(tmp_path / "model.zip", game, [some_weights(game, seat) for seat in range(2)], "relu")
-    found = evaluate(game, [str(tmp_path), "random"], games=20)
-    assert found.regret is not None and found.regret[0].per_decision > 0
+    found = evaluate(game, [str(tmp_path), "random"], num_games=20)
+    assert nth(found, 0).regret is not None and nth(found, 0).regret.per_decision > 0
 
 
 def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:

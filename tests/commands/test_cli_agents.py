@@ -41,7 +41,7 @@ def test_evaluate_json_has_every_documented_key_and_is_what_python_gives(name: s
     else:  # decisions were made, and none mattered
         assert found["regret_per_decision"] == [0.0, 0.0]
         assert found["decisions"] == [0, 0]
-    again = evaluate(game_of(name, **SHORT[name]), ["random", rival], games=40, seed=5, worst=2)
+    again = evaluate(game_of(name, **SHORT[name]), ["random", rival], num_games=40, seed=5, worst=2)
     assert found == json.loads(json.dumps(again.to_json()))
 
 

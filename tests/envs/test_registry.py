@@ -54,7 +54,7 @@ def test_without_a_number_of_players_the_fewest_play(name: str) -> None:
         "training": TrainConfig(game=name, frames=1).make_game(),
     }
     assert {kind: game.num_players for kind, game in games.items()} == dict.fromkeys(games, fewest)
-    assert evaluate(name, ["random", "random"], games=2, regret=False).players == fewest
+    assert evaluate(name, ["random", "random"], num_games=2, regret=False).players == fewest
 
 
 # Options ---------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from tests.helpers import SHORT, game_of, more_players, opponents_of, pick, play_aec, player_counts
+from tests.helpers import SHORT, column, game_of, more_players, opponents_of, pick, play_aec, player_counts
 from tests.interfaces import aec, every_game
 from trialea import GAMES
 from trialea.agents import lattice
@@ -31,14 +31,15 @@ def test_case_9_an_agent_against_itself_is_even(name: str, agent: str) -> None:
     game = game_of(name, **SHORT[name])
     even = 1 / game.num_players
     for duplicate in (True, False):
-        found = evaluate(game, [agent, agent], games=600, duplicate=duplicate, regret=False, confidence=0.9999)
-        assert found.starts == (found.games // 2, found.games // 2)
-        for low, high in found.interval:
+        found = evaluate(game, [agent, agent], num_games=600, duplicate=duplicate, regret=False, confidence=0.9999)
+        assert column(found, "starts") == (found.games // 2, found.games // 2)
+        for low, high in column(found, "interval"):
             assert low <= 0.5 <= high
-        assert found.seat_effect == pytest.approx([rate - even for rate in found.seat_win_rate])
-        assert sum(found.seat_win_rate) == pytest.approx(1)
-        for effect, (low, high) in zip(found.seat_effect, found.seat_effect_interval, strict=True):
-            assert low < effect < high
+        assert [seat.effect for seat in found.seats] == pytest.approx([seat.win_rate - even for seat in found.seats])
+        assert sum(seat.win_rate for seat in found.seats) == pytest.approx(1)
+        for seat in found.seats:
+            low, high = seat.effect_interval
+            assert low < seat.effect < high
 
 
 # --- 10, exhaustive scoring: also in test_kernels.py -----------------------------------------------------

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from tests.helpers import game_of
+from tests.helpers import column, game_of, nth
 from trialea.agents.last_die.chain import make_chain
 from trialea.agents.last_die.laws import UNIT, points_laws, throws_law
 from trialea.envs.game import Game, States
@@ -24,34 +24,37 @@ from trialea.evaluation import Evaluation, evaluate
 
 @cache
 def compared(duplicate: bool, agents: tuple[str, ...] = ("random", "solver")) -> Evaluation:
-    return evaluate(game_of("last_die", 4), list(agents), games=4000, seed=1, duplicate=duplicate, confidence=0.999)
+    return evaluate(game_of("last_die", 4), list(agents), num_games=4000, seed=1, duplicate=duplicate, confidence=0.999)
 
 
 @pytest.mark.parametrize("duplicate", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_no_agent_is_better_than_another(duplicate: bool) -> None:
     found = compared(duplicate)
-    low, high = found.difference[0].interval
+    low, high = found.versus_first()[0].difference.interval
     assert low <= 0 <= high
-    for low, high in found.interval:
+    for low, high in column(found, "interval"):
         assert low <= 0.5 <= high  # each holds two of the four seats
 
 
 def test_with_the_same_dice_the_difference_is_nothing_at_all() -> None:
     """Whoever plays a seat, the dice fall alike: every unit comes out even, to the last game."""
     found = compared(True)
-    assert found.difference[0].mean == pytest.approx(0, abs=1e-15)
-    assert found.win_rate == pytest.approx([0.5, 0.5], abs=1e-15)
+    assert found.versus_first()[0].difference.mean == pytest.approx(0, abs=1e-15)
+    assert column(found, "win_rate") == pytest.approx([0.5, 0.5], abs=1e-15)
 
 
 @pytest.mark.parametrize("duplicate", [pytest.param(True, marks=pytest.mark.slow), False])
 def test_each_of_four_wins_a_quarter_and_regrets_nothing(duplicate: bool) -> None:
     found = compared(duplicate, ("random", "solver", "random", "solver"))
-    for low, high in (*found.interval, *((1 / 4 + a, 1 / 4 + b) for a, b in found.seat_effect_interval)):
+    for low, high in (
+        *column(found, "interval"),
+        *((1 / 4 + a, 1 / 4 + b) for a, b in [seat.effect_interval for seat in found.seats]),
+    ):
         assert low <= 1 / 4 <= high
-    assert found.regret is not None
-    assert [regret.per_decision for regret in found.regret] == [0.0] * 4  # exactly
-    assert [regret.decisions for regret in found.regret] == [0] * 4  # none of them mattered
-    assert not any(regret.worst for regret in found.regret)
+    assert nth(found, 0).regret is not None
+    assert [regret.per_decision for regret in column(found, "regret")] == [0.0] * 4  # exactly
+    assert [regret.decisions for regret in column(found, "regret")] == [0] * 4  # none of them mattered
+    assert not any(regret.worst for regret in column(found, "regret"))
     assert found.to_json()["regret_per_decision"] == [0.0] * 4
 
 

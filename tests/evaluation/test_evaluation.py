@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from itertools import permutations
 from typing import Any
 
 import numpy as np
 import pytest
 
+from tests.helpers import column, nth
 from trialea.envs.agent import make_agent
 from trialea.envs.errors import IllegalActionError, OptionError, UnknownNameError
 from trialea.envs.game import Game, States
@@ -42,7 +44,7 @@ def test_seatings_are_fair(agents: int, seats: int, rows: int) -> None:
 
 
 def test_one_agent_is_no_match() -> None:
-    with pytest.raises(OptionError, match="at least 2 agents, not 1"):
+    with pytest.raises(OptionError, match="agents must be at least 2, got 1"):
         evaluate(SMALL, ["random"])
 
 
@@ -53,24 +55,25 @@ def test_of_more_agents_than_seats_every_choice_plays() -> None:
 
 @pytest.mark.parametrize("duplicate", [True, False])
 def test_rates_count_only_the_games_that_an_agent_sat_in(duplicate: bool) -> None:
-    three = evaluate(SMALL, ["greedy", "random", "greedy"], games=600, duplicate=duplicate, regret=False)
+    three = evaluate(SMALL, ["greedy", "random", "greedy"], num_games=600, duplicate=duplicate, regret=False)
     assert three.games == 600
-    assert three.starts == (200, 200, 200)
-    assert sum(three.wins) == three.games
-    assert three.win_rate == pytest.approx([won / 400 for won in three.wins])
-    for a, b in ((0, 1), (0, 2), (1, 2)):
-        mine, theirs = three.against[a][b], three.against[b][a]
-        assert mine is not None and theirs is not None
-        assert mine + theirs == pytest.approx(1)
-        low, high = three.against_interval[a][b] or (1, 0)
-        assert low <= mine <= high
-    assert three.against[0][0] is None
-    assert three.win_rate[1] < 0.1 < 0.4 < three.win_rate[0]
+    assert column(three, "starts") == (200, 200, 200)
+    assert sum(column(three, "wins")) == three.games
+    assert column(three, "win_rate") == pytest.approx([won / 400 for won in column(three, "wins")])
+    assert set(three.pairs) == set(permutations(three.agents, 2))
+    for (a, b), pair in three.pairs.items():
+        mirrored = three.pairs[b, a]
+        assert pair.agents == (a, b) and pair.games == mirrored.games == 200
+        assert pair.win_rate + mirrored.win_rate == pytest.approx(1)
+        assert pair.difference.mean == pytest.approx(-mirrored.difference.mean)
+        low, high = pair.interval
+        assert low <= pair.win_rate <= high
+    assert nth(three, 1).win_rate < 0.1 < 0.4 < nth(three, 0).win_rate
 
 
 def watched(game: Game, agents: list[Any], games: int, duplicate: bool = True) -> Decisions:
     kept: list[Decisions] = []
-    play_match(game, agents, games, 3, duplicate, watch=kept.append)
+    play_match(game, agents, num_games=games, seed=3, duplicate=duplicate, watch=kept.append)
     assert len(kept) == 1
     return kept[0]
 
@@ -105,38 +108,45 @@ def test_without_duplicate_every_game_has_dice_of_its_own() -> None:
     agents = [make_agent("greedy", SMALL), make_agent("random", SMALL, 7)]
     decisions = watched(SMALL, agents, 20, duplicate=False)
     assert len(np.unique(decisions.states.seed)) == len(np.unique(decisions.units)) == 20
-    found = evaluate(SMALL, agents, 20, duplicate=False)
-    assert (found.games, found.units, found.starts) == (20, 20, (10, 10))
+    found = evaluate(SMALL, agents, num_games=20, duplicate=False)
+    assert (found.games, found.units, column(found, "starts")) == (20, 20, (10, 10))
 
 
 def test_games_are_rounded_up_to_full_rounds() -> None:
-    found = evaluate(SMALL, ["random", "greedy"], games=7)
-    assert (found.games, found.units, found.starts) == (8, 4, (4, 4))
+    found = evaluate(SMALL, ["random", "greedy"], num_games=7)
+    assert (found.games, found.units, column(found, "starts")) == (8, 4, (4, 4))
 
 
 def test_same_agent_on_both_sides() -> None:
     agent = make_agent("greedy", SMALL)
-    found = evaluate(SMALL, [agent, agent], games=400)
-    assert found.agents == ("greedy", "greedy (2)")
-    assert found.starts == (200, 200)
-    assert found.win_rate == (0.5, 0.5)
-    for low, high in found.interval:
+    found = evaluate(SMALL, [agent, agent], num_games=400)
+    assert tuple(found.agents) == ("greedy", "greedy (2)")
+    assert column(found, "starts") == (200, 200)
+    assert column(found, "win_rate") == (0.5, 0.5)
+    for low, high in column(found, "interval"):
         assert low < 0.5 < high
-    assert found.seat_win_rate[0] + found.seat_win_rate[1] == pytest.approx(1.0)
-    assert found.seat_effect[0] == pytest.approx(found.seat_win_rate[0] - 0.5)
-    low, high = found.seat_effect_interval[0]
-    assert low < found.seat_effect[0] < high
-    assert found.agent_seat_win_rate[0] == found.agent_seat_win_rate[1] == pytest.approx(found.seat_win_rate)
+    assert found.seats[0].win_rate + found.seats[1].win_rate == pytest.approx(1.0)
+    assert found.seats[0].effect == pytest.approx(found.seats[0].win_rate - 0.5)
+    low, high = found.seats[0].effect_interval
+    assert low < found.seats[0].effect < high
+    assert nth(found, 0).seat_win_rate == nth(found, 1).seat_win_rate
+    assert nth(found, 0).seat_win_rate == pytest.approx([seat.win_rate for seat in found.seats])
 
 
 def test_two_random_agents_have_seeds_of_their_own_and_are_equal() -> None:
-    every = [evaluate(SMALL, ["random", "random"], games=200, seed=seed, regret=False) for seed in range(20)]
-    assert every[0].agents == ("random", "random (2)")
-    assert every[0].agent_seat_win_rate[0] != every[0].agent_seat_win_rate[1]
-    assert len({found.win_rate for found in every}) > 5
-    assert sum(low <= 0.5 <= high for (low, high), _ in (found.interval for found in every)) >= 16
-    assert sum(found.difference[0].interval[0] <= 0 <= found.difference[0].interval[1] for found in every) >= 16
-    assert np.mean([found.win_rate[0] for found in every]) == pytest.approx(0.5, abs=0.03)
+    every = [evaluate(SMALL, ["random", "random"], num_games=200, seed=seed, regret=False) for seed in range(20)]
+    assert tuple(every[0].agents) == ("random", "random (2)")
+    assert nth(every[0], 0).seat_win_rate != nth(every[0], 1).seat_win_rate
+    assert len({column(found, "win_rate") for found in every}) > 5
+    assert sum(low <= 0.5 <= high for (low, high), _ in (column(found, "interval") for found in every)) >= 16
+    assert (
+        sum(
+            found.versus_first()[0].difference.interval[0] <= 0 <= found.versus_first()[0].difference.interval[1]
+            for found in every
+        )
+        >= 16
+    )
+    assert np.mean([nth(found, 0).win_rate for found in every]) == pytest.approx(0.5, abs=0.03)
 
 
 def test_names_are_made_distinct() -> None:
@@ -148,21 +158,21 @@ def test_names_are_made_distinct() -> None:
     [(6, ["greedy", "random"]), (8, ["greedy", "random"]), (6, ["greedy", "random", "random"])],
 )
 def test_more_players_are_evaluated_without_regret(players: int, agents: list[str]) -> None:
-    found = evaluate(Game("no_dice", players, target=8), agents, games=60)
-    assert found.regret is None
+    found = evaluate(Game("no_dice", players, target=8), agents, num_games=60)
+    assert nth(found, 0).regret is None
     assert str(players) in found.regret_note
-    assert sum(found.win_rate) == pytest.approx(1.0)
-    assert sum(found.seat_win_rate) == pytest.approx(1.0)
-    assert len(found.seat_win_rate) == players
-    assert found.win_rate[0] > 0.8
-    assert len(set(found.starts)) == 1
+    assert sum(column(found, "win_rate")) == pytest.approx(1.0)
+    assert sum(seat.win_rate for seat in found.seats) == pytest.approx(1.0)
+    assert len(found.seats) == players
+    assert nth(found, 0).win_rate > 0.8
+    assert len(set(column(found, "starts"))) == 1
     assert found.to_json()["regret_per_decision"] == [None] * len(agents)
 
 
 def test_an_illegal_action_names_agent_action_and_position() -> None:
     rogue = Scripted(lambda states: np.full(len(states), 139), "rogue")
     with pytest.raises(IllegalActionError) as caught:
-        evaluate(SMALL, ["greedy", rogue], games=4)
+        evaluate(SMALL, ["greedy", rogue], num_games=4)
     message = str(caught.value)
     assert "agent 'rogue': action 139 (add up the faces" in message
     assert "only after the last throw" in message
@@ -178,8 +188,8 @@ def test_an_illegal_action_names_agent_action_and_position() -> None:
     ],
 )
 def test_no_actions_at_all_names_the_agent(act: Callable[[States], Any]) -> None:
-    with pytest.raises(IllegalActionError, match="agent 'scripted' gave no actions"):
-        evaluate(SMALL, ["greedy", Scripted(act)], games=4)
+    with pytest.raises(IllegalActionError, match="agent 'scripted' returned an invalid action array"):
+        evaluate(SMALL, ["greedy", Scripted(act)], num_games=4)
 
 
 def test_an_agent_cannot_change_the_games() -> None:
@@ -190,18 +200,29 @@ def test_an_agent_cannot_change_the_games() -> None:
         states.scores[:] = 0
         return actions
 
-    honest = evaluate(SMALL, ["random", greedy], games=40)
-    cheated = evaluate(SMALL, ["random", Scripted(cheat, "greedy")], games=40)
+    honest = evaluate(SMALL, ["random", greedy], num_games=40)
+    cheated = evaluate(SMALL, ["random", Scripted(cheat, "greedy")], num_games=40)
     assert cheated == honest
 
 
 def test_options_out_of_range() -> None:
-    for wrong in ({"games": 0}, {"seed": -1}, {"seed": 0.5}, {"confidence": 1.0}, {"duplicate": "no"}, {"regret": 1}):
+    for wrong in (
+        {"num_games": 0},
+        {"num_games": 10**20},
+        {"confidence": "high"},
+        {"seed": -1},
+        {"seed": 0.5},
+        {"confidence": 1.0},
+        {"duplicate": "no"},
+        {"regret": 1},
+    ):
         with pytest.raises(OptionError):
             evaluate(SMALL, ["random", "greedy"], **wrong)  # type: ignore[arg-type]
     with pytest.raises(UnknownNameError, match="greedy"):
         evaluate(SMALL, ["random", "nobody"])
-    with pytest.raises(OptionError, match=r"in a list: \['random', …\]"):
+    with pytest.raises(
+        OptionError, match=r"must be a list of at least two, e\.g\. \['random', 'random'\], got 'random'"
+    ):
         evaluate(SMALL, "random")
     beyond = Scripted(lambda states: np.full(len(states), 2**63, np.uint64))
     with pytest.raises(IllegalActionError, match="action 9223372036854775808 is no action"):
@@ -210,13 +231,13 @@ def test_options_out_of_range() -> None:
 
 def test_progress_rises_to_one() -> None:
     seen: list[float] = []
-    evaluate(SMALL, ["random", "greedy"], games=2100, regret=False, progress=seen.append)
+    evaluate(SMALL, ["random", "greedy"], num_games=2100, regret=False, progress=seen.append)
     assert seen == sorted(seen)
     assert seen[-1] == 1.0
 
 
 def test_same_seed_same_evaluation() -> None:
-    first, again, other = (evaluate(SMALL, ["random", "greedy"], games=100, seed=s).to_json() for s in (4, 4, 5))
+    first, again, other = (evaluate(SMALL, ["random", "greedy"], num_games=100, seed=s).to_json() for s in (4, 4, 5))
     assert json.dumps(first) == json.dumps(again)
     assert json.dumps(first) != json.dumps(other)
 
@@ -234,12 +255,12 @@ def test_regrets_of_given_values() -> None:
 
 def test_regret_of_solver_greedy_and_random() -> None:
     game = Game("no_dice", 2)
-    against_solver = evaluate(game, ["greedy", "solver"], games=100)
-    against_random = evaluate(game, ["solver", "random"], games=100)
-    assert against_solver.regret and against_random.regret
-    greedy, solver = against_solver.regret
-    random = against_random.regret[1]
-    for perfect in (solver, against_random.regret[0]):
+    against_solver = evaluate(game, ["greedy", "solver"], num_games=100)
+    against_random = evaluate(game, ["solver", "random"], num_games=100)
+    assert column(against_solver, "regret") and column(against_random, "regret")
+    greedy, solver = column(against_solver, "regret")
+    random = nth(against_random, 1).regret
+    for perfect in (solver, nth(against_random, 0).regret):
         assert perfect.per_decision == 0.0
         assert perfect.optimal_share == 1.0
         assert perfect.worst == ()
@@ -286,11 +307,11 @@ def test_regret_is_what_the_rules_give_by_hand() -> None:
 
 def test_parts_make_up_the_whole_and_figures_follow_from_the_decisions() -> None:
     agents = [make_agent("random", SMALL, 3), make_agent("greedy", SMALL)]
-    found = evaluate(SMALL, agents, games=60, seed=3, worst=4)
+    found = evaluate(SMALL, agents, num_games=60, seed=3, worst=4)
     decisions = watched(SMALL, agents, 60)
     lost, matters = regrets(solution_of(SMALL).action_values(decisions.states), decisions.actions)
-    assert found.regret
-    for a, regret in enumerate(found.regret):
+    assert nth(found, 0).regret
+    for a, regret in enumerate(column(found, "regret")):
         mine = matters & (decisions.agents == a)
         assert regret.decisions == mine.sum()
         assert regret.per_decision == pytest.approx(1000 * lost[mine].mean())
@@ -306,7 +327,7 @@ def test_parts_make_up_the_whole_and_figures_follow_from_the_decisions() -> None
     own = decisions.states.scores[np.arange(len(lost)), decisions.states.mover]
     other = decisions.states.scores[np.arange(len(lost)), 1 - decisions.states.mover]
     ahead = matters & (decisions.agents == 0) & (own < other)  # points are bad
-    assert found.regret[0].by_standing["ahead"].decisions == ahead.sum()
+    assert nth(found, 0).regret.by_standing["ahead"].decisions == ahead.sum()
 
 
 class Flat:
@@ -322,11 +343,11 @@ class Flat:
 
 
 def test_where_no_decision_matters_the_regret_is_exactly_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trialea.evaluation.sampled.solution_of", Flat)
-    found = evaluate(SMALL, ["random", "greedy"], games=20)
+    monkeypatch.setattr("trialea.evaluation.measures.judges.solution_of", Flat)
+    found = evaluate(SMALL, ["random", "greedy"], num_games=20)
     assert found.regret_unit == "milli-points"
-    assert found.regret
-    for regret in found.regret:
+    assert nth(found, 0).regret
+    for regret in column(found, "regret"):
         assert (regret.per_decision, regret.decisions) == (0.0, 0)
         assert regret.interval is None and regret.optimal_share is None and regret.worst == ()
     plain = found.to_json()
@@ -346,17 +367,17 @@ def test_an_agent_without_any_decision_has_no_regret() -> None:
 
 def test_what_does_not_value_actions_is_no_solution_to_judge_by(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("trialea.evaluation.measures.regret.solve", lambda game: object())
-    with pytest.raises(OptionError, match="does not value its actions"):
+    with pytest.raises(OptionError, match="has no action values"):
         solution_of(SMALL)
-    found = evaluate(SMALL, ["random", "greedy"], games=4)
-    assert (found.regret, found.regret_unit) == (None, "")
-    assert "does not value its actions" in found.regret_note
+    found = evaluate(SMALL, ["random", "greedy"], num_games=4)
+    assert (column(found, "regret"), found.regret_unit) == ((None, None), "")
+    assert "has no action values" in found.regret_note
 
 
 def test_a_mistake_is_described() -> None:
-    found = evaluate(Game("no_dice", 2), ["random", "greedy"], games=20, worst=2)
-    assert found.regret
-    mistake = found.regret[0].worst[0]
+    found = evaluate(Game("no_dice", 2), ["random", "greedy"], num_games=20, worst=2)
+    assert nth(found, 0).regret
+    mistake = nth(found, 0).regret.worst[0]
     assert mistake.best_value - mistake.value == pytest.approx(mistake.regret / 1000)
     assert mistake.throws_left == 3 - mistake.throws_made
     assert "player_" in mistake.position
@@ -368,12 +389,12 @@ def test_a_mistake_is_described() -> None:
 
 
 def test_json_has_the_documented_keys() -> None:
-    found = evaluate(SMALL, ["random", "greedy"], games=40)
+    found = evaluate(SMALL, ["random", "greedy"], num_games=40)
     plain = found.to_json()
     assert json.loads(json.dumps(plain, allow_nan=False)) == plain
     keys = """game players options agents games units distinct_games seed duplicate confidence wins starts
     win_rate interval against against_interval seat_win_rate seat_effect seat_effect_interval
-    agent_seat_win_rate difference games_needed game_length points_per_turn regret_unit regret_note
+    agent_seat_win_rate difference games_needed game_length points_per_turn equal_win_rate regret_unit regret_note
     regret_per_decision regret_interval optimal_share decisions regret_by_throw regret_by_score
     regret_by_standing worst adjusted_win_rate adjusted_interval adjusted_against adjusted_against_interval
     games_saved luck luck_values luck_note versions"""
@@ -382,7 +403,7 @@ def test_json_has_the_documented_keys() -> None:
     assert plain["win_rate"][0] + plain["win_rate"][1] == pytest.approx(1.0)
     assert all(low <= rate <= high for rate, (low, high) in zip(plain["win_rate"], plain["interval"], strict=True))
     assert plain["options"]["target"] == 8
-    without = evaluate(SMALL, ["random", "greedy"], games=40, regret=False).to_json()
+    without = evaluate(SMALL, ["random", "greedy"], num_games=40, regret=False).to_json()
     assert set(without) == set(plain)
     assert without["regret_per_decision"] == without["decisions"] == [None, None]
     assert without["worst"] == [[], []]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.helpers import game_of
+from tests.helpers import game_of, nth
 from tests.oracle import no_dice as rules_of, no_dice_policies as oracle
 from trialea import make_agent
 from trialea.agents.no_dice.exact import best_response as best_responses, win_probabilities
@@ -257,7 +257,7 @@ def test_a_best_response_is_the_solver_where_the_others_play_the_solution() -> N
 
 def assert_wins_agree(game: Game, agents: list[Any], games: int) -> None:
     """Within 4.5 standard errors in every seat of every seating, seat 0 beginning."""
-    match = play_match(game, agents, games=games * game.num_players, seed=5, duplicate=False)
+    match = play_match(game, agents, num_games=games * game.num_players, seed=5, duplicate=False)
     known = [tabulate_policy(game, agent) for agent in agents]
     seats = match.seats()
     for seating in np.unique(seats, axis=0):
@@ -283,20 +283,20 @@ def test_three_players_win_as_often_as_they_should() -> None:
 def test_uniform_play_of_the_full_game_wins_as_often_as_in_200_000_games(opponent: str) -> None:
     game = game_of("no_dice")
     result = evaluate(
-        game, ["random", opponent], games=200_000, seed=1, duplicate=False, regret=False, confidence=0.999
+        game, ["random", opponent], num_games=200_000, seed=1, duplicate=False, regret=False, confidence=0.999
     )
     known = [tabulate_policy(game, "random"), tabulate_policy(game, opponent)]
     exact = np.mean([exact_value(game, known)[0], exact_value(game, known[::-1])[1]])
-    low, high = result.interval[0]
+    low, high = nth(result, 0).interval
     assert low <= exact <= high
 
 
 def test_regret_is_that_of_a_match_against_the_solution() -> None:
     game = game_of("no_dice", 2, target=8)
     exact = evaluated("greedy", target=8)
-    match = evaluate(game, ["greedy", "solver"], games=8000, seed=2, confidence=0.999)
-    assert match.regret is not None and exact.regret_per_decision is not None and exact.decisions is not None
-    sampled = match.regret[0]
+    match = evaluate(game, ["greedy", "solver"], num_games=8000, seed=2, confidence=0.999)
+    assert nth(match, 0).regret is not None and exact.regret_per_decision is not None and exact.decisions is not None
+    sampled = nth(match, 0).regret
     assert sampled.interval is not None and exact.optimal_share is not None
     assert sampled.interval[0] < exact.regret_per_decision < sampled.interval[1]
     assert sampled.decisions / match.games == pytest.approx(exact.decisions, rel=0.05)

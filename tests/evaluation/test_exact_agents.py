@@ -61,7 +61,7 @@ def test_a_network_is_valued_by_what_it_plays(sample: bool) -> None:
 
 def test_a_network_that_samples_wins_as_often_as_it_should() -> None:
     agents = [ModelAgent(GAME, network(GAME, seed), sample=True, seed=seed) for seed in (1, 2)]
-    match = play_match(GAME, agents, games=8000, seed=3, duplicate=False)
+    match = play_match(GAME, agents, num_games=8000, seed=3, duplicate=False)
     known = [tabulate_policy(GAME, agent) for agent in agents]
     expected = (exact_value(GAME, known)[0] + exact_value(GAME, known[::-1])[1]) / 2
     assert match.agent_shares()[:, 0].mean() == pytest.approx(expected, abs=4.5 * 0.5 / 8000**0.5)

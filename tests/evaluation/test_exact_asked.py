@@ -131,18 +131,20 @@ def test_games_beyond_reach_are_refused() -> None:
         exact_value(game_of("no_dice", 4), ["greedy"] * 4)
     with pytest.raises(OptionError, match="up to 100.*target 101"):
         evaluate_exactly(game_of("no_dice", 2, target=101), "greedy")
-    with pytest.raises(OptionError, match="last_die cannot be valued exactly; those of these games can: no_dice"):
+    with pytest.raises(OptionError, match="exact values need one of these games: no_dice, .*; got last_die"):
         evaluate_exactly("last_die", "random")
 
 
 def test_what_makes_no_sense_is_refused() -> None:
     game, other = game_of("no_dice", 2, target=1), game_of("no_dice", 2, target=2)
     known = tabulate_policy(game, "greedy")
-    with pytest.raises(OptionError, match="each of the 2 seats"):
-        exact_value(game, [known])
-    with pytest.raises(OptionError, match="each of the 2 seats"):
-        exact_value(game, "greedy")
-    with pytest.raises(OptionError, match="was worked out for .*target=1.*, not .*target=2"):
+    for agents, given in (([known], "1"), ([known] * 3, "3"), ("greedy", "one"), (known, "one"), (None, "one")):
+        for function in (exact_value, nash_conv):
+            with pytest.raises(OptionError, match=f"a list of 2, one for each seat, got {given}\\.") as caught:
+                function(game, agents)  # type: ignore[operator]
+            assert len(str(caught.value)) < 200
+    assert len(repr(known)) < 200
+    with pytest.raises(OptionError, match="must be for .*target=2.*, got one for .*target=1"):
         exact_value(other, [known, known])
     with pytest.raises(OptionError, match="seat must be"):
         best_response(game, [known, known], 2)

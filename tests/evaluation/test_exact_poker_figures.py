@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.helpers import game_of
+from tests.helpers import game_of, nth
 from trialea import OptionError
 from trialea.agents.poker_figures import exact
 from trialea.agents.poker_figures.policy import make_sheets, tabulate
@@ -82,8 +82,8 @@ def test_a_policy_of_probabilities_wins_as_often_as_it_does_in_play() -> None:
     agents = [Mixed(game), make_agent("solver", game)]
     told = tabulate_policy(game, agents[0])
     expected = np.mean([exact_value(game, [told, policy("solver")], first)[0] for first in range(2)])
-    played = evaluate(game, agents, 6000, seed=3, regret=False)
-    assert played.win_rate[0] == pytest.approx(expected, abs=4 * 0.5 / 6000**0.5)
+    played = evaluate(game, agents, num_games=6000, seed=3, regret=False)
+    assert nth(played, 0).win_rate == pytest.approx(expected, abs=4 * 0.5 / 6000**0.5)
 
 
 def test_probabilities_of_one_action_are_that_action() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tests.helpers import game_of
+from tests.helpers import column, game_of
 from trialea.envs.agent import Agent, make_agent
 from trialea.envs.game import Game, States
 from trialea.envs.poker_figures.rules import ASIDE, PASS, WRITE
@@ -216,7 +216,7 @@ def test_the_reference_agent_errs_little_within_its_turn_by_the_estimate() -> No
     game = game_of("poker_figures", 2)
     agents = [make_agent("reference", game), make_agent("greedy", game)]
     kept: list[Decisions] = []
-    play_match(game, agents, 4, watch=kept.append)
+    play_match(game, agents, num_games=4, watch=kept.append)
     decisions = kept[0]
     change = errors_of(game, value_function_of(game)[0], decisions.states, decisions.actions)
     own = change[np.arange(len(change)), decisions.states.mover]
@@ -238,17 +238,17 @@ def test_between_players_of_an_equilibrium_nothing_is_left_but_what_the_seats_ar
     assert np.ptp(luck.adjusted, axis=0).max() < 1e-9
     assert luck.adjusted[0] == pytest.approx(luck.start, abs=1e-9)
     assert luck.start.sum() == pytest.approx(1)
-    found = evaluate(game, ["solver"] * players, games=60 * players, duplicate=duplicate).adjusted
-    assert found is not None
-    assert found.win_rate == pytest.approx([1 / players] * players, abs=1e-9)
-    assert found.interval == found.games_saved == (None,) * players
+    found = evaluate(game, ["solver"] * players, num_games=60 * players, duplicate=duplicate)
+    for adjusted in column(found, "adjusted"):
+        assert adjusted.win_rate == pytest.approx(1 / players, abs=1e-9)
+        assert adjusted.interval is adjusted.games_saved is None
 
 
 def measured(game: Game, names: list[Any], games: int, seed: int = 0, duplicate: bool = True) -> tuple[Match, Any]:
     agents = [make_agent(name, game, 5 + i) for i, name in enumerate(names)]
     schedule = make_schedule(make_seatings(len(agents), game.num_players), games, seed, duplicate)
     meter = LuckMeter(game, value_function_of(game)[0], schedule)
-    match = play_match(game, agents, games, seed, duplicate, watch=meter.add)
+    match = play_match(game, agents, num_games=games, seed=seed, duplicate=duplicate, watch=meter.add)
     return match, meter.result(match)
 
 
@@ -310,7 +310,7 @@ def test_an_agent_in_two_seats_answers_for_both() -> None:
     schedule = make_schedule(np.array([[0, 0], [0, 1], [1, 0]]), 30, 0, True)
     meter = LuckMeter(game, value_function_of(game)[0], schedule)
     kept: list[Decisions] = []
-    play_match(game, [agent, agent], 30, watch=kept.append)
+    play_match(game, [agent, agent], num_games=30, watch=kept.append)
     decisions = kept[0]
     alone = decisions.games % 3 == 0
     decisions.agents[alone] = 0

@@ -100,12 +100,14 @@ def test_where_all_units_gave_the_same_it_takes_what_wilsons_interval_takes(diff
 
 
 def test_an_evaluation_says_how_many_games_are_needed() -> None:
-    found = evaluate(SMALL, ["greedy", "random", "solver"], games=600, regret=False)
-    assert [needed.agents for needed in found.games_needed] == [("greedy", "random"), ("greedy", "solver")]
-    for needed, difference in zip(found.games_needed, found.difference, strict=True):
-        assert needed.difference == pytest.approx(difference.mean)
+    found = evaluate(SMALL, ["greedy", "random", "solver"], num_games=600, regret=False)
+    first = found.versus_first()
+    assert [pair.agents for pair in first] == [("greedy", "random"), ("greedy", "solver")]
+    for pair in first:
+        needed = pair.games_needed
+        assert needed.difference == pytest.approx(pair.difference.mean)
         assert needed.raw.games == 2 * (needed.raw.units or 0)  # of the six games of a unit the two meet in two
-    easy, hard = found.games_needed
+    easy, hard = (pair.games_needed for pair in first)
     assert easy.raw.games is not None and hard.raw.games is not None
     assert easy.raw.games < 50 < hard.raw.games
     plain = json.loads(json.dumps(found.to_json()))["games_needed"][0]

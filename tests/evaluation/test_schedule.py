@@ -65,6 +65,6 @@ def test_a_games_dice_follow_from_its_number_alone(duplicate: bool) -> None:
     assert not set(other.seeds(every).tolist()) & set(seeds.tolist())
 
 
-def test_no_games_are_no_match() -> None:
-    with pytest.raises(OptionError, match="at least one game"):
-        make_schedule(make_seatings(2, 2), 0, 0, True)
+def test_more_tables_than_fit_in_memory_are_refused() -> None:
+    with pytest.raises(OptionError, match="at most 1,000,000 tables, got 847,660,528 from 40 agents in 10 seats"):
+        make_seatings(40, 10)

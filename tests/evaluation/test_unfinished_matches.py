@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -9,11 +10,13 @@ import numpy as np
 import pytest
 import torch
 
+from tests.helpers import column, nth
 from trialea.envs.agent import make_agent
-from trialea.envs.errors import IllegalActionError
+from trialea.envs.errors import AgentError, IllegalActionError
 from trialea.envs.game import Game, States
 from trialea.evaluation import UnfinishedMatchError, evaluate, play_match
 from trialea.evaluation.matches import play as matches
+from trialea.evaluation.matches.match import MatchFailure
 
 SMALL = Game("no_dice", 2, target=8)
 LONG = Game("no_dice", 2, target=60)  # nobody is out before everybody has had a turn
@@ -44,9 +47,10 @@ def always(states: States) -> Any:
 
 @pytest.mark.parametrize("duplicate", [True, False])
 def test_finished_games_are_those_of_the_match_without_the_fault(duplicate: bool) -> None:
-    honest = play_match(SMALL, [make_agent("greedy", SMALL), make_agent("random", SMALL, 1)], 200, 3, duplicate)
+    settings: Any = {"num_games": 200, "seed": 3, "duplicate": duplicate}
+    honest = play_match(SMALL, [make_agent("greedy", SMALL), make_agent("random", SMALL, 1)], **settings)
     with pytest.raises(UnfinishedMatchError) as caught:
-        play_match(SMALL, [Rogue(odd), make_agent("random", SMALL, 1)], 200, 3, duplicate)
+        play_match(SMALL, [Rogue(odd), make_agent("random", SMALL, 1)], **settings)
     kept = caught.value.match
     assert 50 < len(kept.numbers) < 200
     lost = np.setdiff1d(honest.numbers, kept.numbers)
@@ -55,12 +59,12 @@ def test_finished_games_are_those_of_the_match_without_the_fault(duplicate: bool
     assert (kept.lengths == honest.lengths[kept.numbers]).all()
     assert (kept.plays == honest.plays[kept.numbers]).all()
     assert (kept.seats() == honest.seats()[kept.numbers]).all()
-    assert f"; {len(kept.numbers)} of 200 games are finished; the position:\n" in str(caught.value)
+    assert f". {len(kept.numbers)} of 200 games are finished. The position:\n" in str(caught.value)
 
 
 def test_the_error_names_agent_action_and_position() -> None:
     with pytest.raises(IllegalActionError) as caught:
-        evaluate(SMALL, ["greedy", Rogue(odd)], games=200)
+        evaluate(SMALL, ["greedy", Rogue(odd)], num_games=200)
     message = str(caught.value)
     assert message.startswith(f"agent 'rogue': action {ADD_UP} (add up the faces")
     assert "only after the last throw" in message
@@ -69,35 +73,35 @@ def test_the_error_names_agent_action_and_position() -> None:
 
 def test_an_evaluation_keeps_the_figures_of_the_finished_games() -> None:
     with pytest.raises(UnfinishedMatchError) as caught:
-        evaluate(SMALL, [Rogue(odd), "random"], games=200, seed=3)
+        evaluate(SMALL, [Rogue(odd), "random"], num_games=200, seed=3)
     found, kept = caught.value.evaluation, caught.value.match
     assert found is not None
-    assert found.agents == ("rogue", "random")
+    assert tuple(found.agents) == ("rogue", "random")
     assert found.games == len(kept.numbers)
     assert found.units == len(np.unique(kept.units()))
-    assert found.win_rate == pytest.approx(kept.agent_shares().mean(axis=0))
-    assert sum(found.starts) == found.games
-    assert found.regret and found.regret[0].decisions > 0
+    assert column(found, "win_rate") == pytest.approx(kept.agent_shares().mean(axis=0))
+    assert sum(column(found, "starts")) == found.games
+    assert column(found, "regret") and nth(found, 0).regret.decisions > 0
 
 
 def test_regret_is_that_of_the_finished_games() -> None:
     decided: list[Any] = []
     with pytest.raises(UnfinishedMatchError) as caught:
-        play_match(SMALL, [Rogue(odd), make_agent("random", SMALL)], 100, watch=decided.append)
+        play_match(SMALL, [Rogue(odd), make_agent("random", SMALL)], num_games=100, watch=decided.append)
     assert sum(len(part.actions) for part in decided) == caught.value.match.lengths.sum()
 
 
 def test_games_of_the_others_are_played_to_their_end() -> None:
     """Of three agents at two seats one always does wrong: all games of the other two are there."""
     with pytest.raises(UnfinishedMatchError) as caught:
-        evaluate(LONG, [Rogue(always), "random", "greedy"], games=120, regret=False)
+        evaluate(LONG, [Rogue(always), "random", "greedy"], num_games=120, regret=False)
     found = caught.value.evaluation
     assert found is not None
-    assert found.agents == ("random", "greedy")
+    assert tuple(found.agents) == ("random", "greedy")
     assert found.games == 40
-    assert found.starts == (20, 20)
-    assert found.against[0][1] == pytest.approx(found.win_rate[0])
-    assert [difference.agents for difference in found.difference] == [("random", "greedy")]
+    assert column(found, "starts") == (20, 20)
+    assert found.pairs["random", "greedy"].win_rate == pytest.approx(nth(found, 0).win_rate)
+    assert set(found.pairs) == {("random", "greedy"), ("greedy", "random")}
 
 
 def test_agents_that_never_met_in_a_finished_game_have_no_figure_for_it() -> None:
@@ -107,15 +111,15 @@ def test_agents_that_never_met_in_a_finished_game_have_no_figure_for_it() -> Non
         Rogue(lambda states: states.mover == 0, "random", "two"),
     ]
     with pytest.raises(UnfinishedMatchError) as caught:
-        evaluate(SMALL, [*first, "solver"], games=120)
+        evaluate(SMALL, [*first, "solver"], num_games=120)
     found = caught.value.evaluation
     assert found is not None
-    assert found.agents == ("one", "two", "solver")
-    assert found.against[0][1] is None and found.against_interval[0][1] is None
-    assert found.against[0][2] is not None
-    assert found.agent_seat_win_rate[0][0] is None
-    assert [difference.agents for difference in found.difference] == [("one", "solver")]
-    found.to_json()
+    assert tuple(found.agents) == ("one", "two", "solver")
+    assert ("one", "two") not in found.pairs and ("two", "one") not in found.pairs
+    assert found.to_json()["against"][0][:2] == [None, None]
+    assert ("one", "solver") in found.pairs
+    assert nth(found, 0).seat_win_rate[0] is None
+    assert [pair.agents for pair in found.versus_first()] == [("one", "solver")]
 
 
 def test_an_error_of_the_agents_own_keeps_what_is_finished_and_its_traceback() -> None:
@@ -127,28 +131,41 @@ def test_an_error_of_the_agents_own_keeps_what_is_finished_and_its_traceback() -
                 raise KeyError("lost")
             return super().act(states)
 
-    with pytest.raises(UnfinishedMatchError, match="agent 'rogue' raised KeyError: 'lost'; ") as caught:
-        evaluate(SMALL, [Breaking(lambda states: False), "random"], games=200, seed=3)
+    with pytest.raises(AgentError, match=r"agent 'rogue' raised KeyError: 'lost'\. .*The position:\n") as caught:
+        evaluate(SMALL, [Breaking(lambda states: False), "random"], num_games=200, seed=3)
+    assert isinstance(caught.value, UnfinishedMatchError) and not isinstance(caught.value, IllegalActionError)
     found = caught.value.evaluation
     assert found is not None and 0 < found.games < 200
+    assert isinstance(caught.value.__cause__, KeyError) and caught.value.__cause__.__traceback__ is not None
     assert 'raise KeyError("lost")' in caught.value.__notes__[0]
+
+
+def test_an_error_that_cannot_be_copied_is_left_out_of_the_copy_of_a_failure() -> None:
+    class Local(Exception):  # pickle finds no class within a function
+        pass
+
+    for error, kept in ((KeyError("lost"), KeyError), (Local(), type(None))):
+        failure = MatchFailure("agent 'a' raised", "a position", 3, error, "Traceback …")
+        copy = pickle.loads(pickle.dumps(failure))
+        assert isinstance(copy.error, kept)
+        assert (copy.reason, copy.games, copy.trace) == (failure.reason, 3, "Traceback …")
 
 
 def test_where_no_game_was_finished_there_are_no_figures() -> None:
     with pytest.raises(UnfinishedMatchError, match="0 of 10 games are finished") as caught:
-        evaluate(LONG, [Rogue(always), "greedy"], games=10, regret=False)
+        evaluate(LONG, [Rogue(always), "greedy"], num_games=10, regret=False)
     assert caught.value.evaluation is None
     assert len(caught.value.match.numbers) == 0
 
 
 def test_blocks_before_the_fault_are_kept_and_none_after_it_is_played(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(matches, "BLOCK", 20)
-    honest = play_match(SMALL, [make_agent("greedy", SMALL), make_agent("random", SMALL)], 200)
+    honest = play_match(SMALL, [make_agent("greedy", SMALL), make_agent("random", SMALL)], num_games=200)
     wrong = honest.schedule.seeds(np.array([50]))[0]
     seen: list[float] = []
     with pytest.raises(UnfinishedMatchError) as caught:
         rogue = Rogue(lambda states: states.seed == wrong)
-        play_match(SMALL, [rogue, make_agent("random", SMALL)], 200, progress=seen.append)
+        play_match(SMALL, [rogue, make_agent("random", SMALL)], num_games=200, progress=seen.append)
     assert caught.value.match.numbers.tolist() == [number for number in range(60) if number not in (50, 51)]
     assert seen[-1] == pytest.approx(0.3)
 
@@ -169,6 +186,6 @@ def test_whatever_an_agent_gives_instead_of_actions(act: Callable[[States], Any]
     agent = Rogue(always)
     agent.act = act  # type: ignore[method-assign]
     with pytest.raises(UnfinishedMatchError, match="agent 'rogue'") as caught:
-        evaluate(LONG, ["random", "greedy", agent], games=60, regret=False)
+        evaluate(LONG, ["random", "greedy", agent], num_games=60, regret=False)
     assert caught.value.evaluation is not None
     assert caught.value.evaluation.games == 20

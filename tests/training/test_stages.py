@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.helpers import SHORT, game_of
+from tests.helpers import SHORT, game_of, nth
 from tests.training.test_training import ROLLOUT, assert_same_outcome, metrics, run, stop_at, tiny
 from trialea import OptionError
 from trialea.agents.model import ModelAgent
@@ -131,8 +131,8 @@ def test_one_policy_for_several_numbers_of_players_resumes_exactly_and_plays_wit
     last = metrics(tmp_path / "whole")[-1]
     for number, game in enumerate(config.make_games()):
         agent = ModelAgent.load(tmp_path / "whole", game)
-        found = evaluate(game, [agent, *["random"] * (number + 1)], games=20, seed=3)
-        assert found.win_rate[0] == last[f"{number + 2}p/win_rate/random"]
+        found = evaluate(game, [agent, *["random"] * (number + 1)], num_games=20, seed=3)
+        assert nth(found, 0).win_rate == last[f"{number + 2}p/win_rate/random"]
     with pytest.raises(ModelFileError, match="with 2, 3 players .* not no_dice with 4 players"):
         ModelAgent.load(tmp_path / "whole", game_of("no_dice", 4, **SHORT["no_dice"]))
 

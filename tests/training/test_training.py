@@ -25,7 +25,7 @@ import torch
 import yaml
 from sb3_contrib import MaskablePPO
 
-from tests.helpers import SHORT, game_of, is_solved, more_players, rival_of
+from tests.helpers import SHORT, game_of, is_solved, more_players, nth, rival_of
 from trialea import GAMES, OptionError, UnknownNameError
 from trialea.agents.model import ModelAgent
 from trialea.agents.model_file import ModelFileError
@@ -169,10 +169,10 @@ def test_the_model_is_an_agent_and_stock_maskable_ppo_loads_it(finished: Path) -
 
 def test_the_last_measurement_is_of_the_model_that_was_saved(finished: Path) -> None:
     game = game_of("no_dice", **SHORT["no_dice"])
-    found = evaluate(game, [ModelAgent.load(finished, game), "random"], games=20, seed=3)
-    assert found.regret is not None
-    assert found.win_rate[0] == metrics(finished)[-1]["win_rate/random"]
-    assert found.regret[0].per_decision == pytest.approx(metrics(finished)[-1]["regret"])
+    found = evaluate(game, [ModelAgent.load(finished, game), "random"], num_games=20, seed=3)
+    assert nth(found, 0).regret is not None
+    assert nth(found, 0).win_rate == metrics(finished)[-1]["win_rate/random"]
+    assert nth(found, 0).regret.per_decision == pytest.approx(metrics(finished)[-1]["regret"])
 
 
 # The same and different runs -------------------------------------------------------------------------------------

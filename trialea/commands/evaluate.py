@@ -43,7 +43,17 @@ def evaluate(
     described = Game(game, players, **options)
     try:
         with when_stopped("stopped; the games played so far are not kept"), progress_bar("playing") as progress:
-            result = run(described, agents, num_games, seed, duplicate, regret, worst, progress=progress, luck=luck)
+            result = run(
+                described,
+                agents,
+                num_games=num_games,
+                seed=seed,
+                duplicate=duplicate,
+                regret=regret,
+                luck=luck,
+                worst=worst,
+                progress=progress,
+            )
     except UnfinishedMatchError as error:  # an illegal action loses no finished game
         if error.evaluation is not None:
             kept = error.evaluation.to_json()
@@ -103,7 +113,7 @@ def _games_in_words(needed: dict[str, Any]) -> str:
 
 def _show_luck(found: dict[str, Any]) -> None:
     """Print the results without luck, and the parts of each win rate."""
-    from trialea.evaluation.measures.luck import in_times
+    from trialea.evaluation.reports.text import times
 
     by = {"solution": "the solution's values", "estimate": "estimated values", "given": "the values given"}
     measured = ("without\nluck", "95 % interval", "games\nsaved")
@@ -116,7 +126,7 @@ def _show_luck(found: dict[str, Any]) -> None:
                 name,
                 f"{found['adjusted_win_rate'][a]:.2%}",
                 "does not vary" if limits is None else f"{limits[0]:.2%} to {limits[1]:.2%}",
-                in_times(saved),
+                times(saved),
                 f"{parts['start']:.2%}",
                 *(f"{round(parts[key], 4) + 0.0:+.2%}" for key in ("luck", "own_errors", "others_errors")),
             )

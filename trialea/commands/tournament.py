@@ -29,7 +29,7 @@ def tournament(
     """
     from trialea.evaluation.matches.match import UnfinishedMatchError
     from trialea.evaluation.reports.report import check_can_report, write_tournament_report
-    from trialea.evaluation.tournaments.config import load_config, shipped_configs
+    from trialea.evaluation.tournaments.config import load_tournament_config, shipped_configs
     from trialea.evaluation.tournaments.tournament import REPORT, resume_tournament, run_tournament
 
     if report:
@@ -44,7 +44,7 @@ def tournament(
                 if resume:
                     found = resume_tournament(folder, progress=progress, changes=change or ())
                 else:
-                    found = run_tournament(load_config(config, change or ()), folder, progress=progress)
+                    found = run_tournament(load_tournament_config(config, change or ()), folder, progress=progress)
         except UnfinishedMatchError as error:
             if error.evaluation is not None:
                 kept = error.evaluation.to_json()

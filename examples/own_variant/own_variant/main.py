@@ -25,13 +25,14 @@ def run(folder: str, changes: Sequence[str] = (), games: int = 3000) -> dict[str
     """
     train(load_config(CONFIG, changes), folder)
     game = make_game()
-    played = evaluate(game, [folder, "solver", "solver"], games=games, seed=1)
+    played = evaluate(game, [folder, "solver", "solver"], num_games=games, seed=1)
     exact = evaluate_exactly(game, folder)
-    assert played.regret is not None and exact.value_vs_equilibrium is not None
+    agent = next(iter(played.agents.values()))
+    assert agent.regret is not None and exact.value_vs_equilibrium is not None
     return {
-        "win_rate": played.win_rate[0],
-        "interval": played.interval[0],
-        "regret": played.regret[0].per_decision,
+        "win_rate": agent.win_rate,
+        "interval": agent.interval,
+        "regret": agent.regret.per_decision,
         "value": exact.value_vs_equilibrium,
         "exploitability": exact.exploitability,
     }

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.helpers import game_of, positions
+from tests.helpers import game_of, nth, positions
 from trialea import make_agent
 from trialea.agents.poker_figures.estimate import PACE, POINTS, race_table
 from trialea.agents.poker_figures.reference import ReferenceAgent
@@ -107,18 +107,18 @@ def test_a_race_is_won_by_who_is_ahead_and_moves() -> None:
 def test_reference_beats_greedy_and_random() -> None:
     """The published shares, on fewer games; see the game's page."""
     game = game_of("poker_figures")
-    against_greedy = evaluate(game, ["reference", "greedy"], games=600, regret=False, luck=False)
-    assert against_greedy.win_rate[0] > 0.65
-    against_random = evaluate(game, ["reference", "random"], games=100, regret=False, luck=False)
-    assert against_random.win_rate[0] >= 0.99
+    against_greedy = evaluate(game, ["reference", "greedy"], num_games=600, regret=False, luck=False)
+    assert nth(against_greedy, 0).win_rate > 0.65
+    against_random = evaluate(game, ["reference", "random"], num_games=100, regret=False, luck=False)
+    assert nth(against_random, 0).win_rate >= 0.99
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("players", [3, 6])
 def test_reference_beats_greedy_at_larger_tables(players: int) -> None:
     game = game_of("poker_figures", players)
-    found = evaluate(game, ["reference", "greedy"], games=400, regret=False, luck=False)
-    assert found.win_rate[0] > found.win_rate[1]
+    found = evaluate(game, ["reference", "greedy"], num_games=400, regret=False, luck=False)
+    assert nth(found, 0).win_rate > nth(found, 1).win_rate
 
 
 def test_the_direct_loop_finds_the_same_values() -> None:

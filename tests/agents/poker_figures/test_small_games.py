@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.helpers import game_of, positions
+from tests.helpers import game_of, nth, positions
 from tests.oracle import poker_figures as oracle
 from trialea import OptionError, make_game
 from trialea.agents import solve
@@ -217,8 +217,8 @@ def test_the_solver_plays_the_solution_and_evaluation_shows_its_regret() -> None
     assert np.array_equal(np.isnan(values), game.masks(states) == 0)
     assert np.take_along_axis(values, agent.act(states)[:, None], 1).ravel() == pytest.approx(np.nanmax(values, axis=1))
     found = evaluate(game, ["solver", "greedy"], 40, seed=1)
-    assert found.regret[0].per_decision == 0
-    assert found.regret[1].per_decision > 0
+    assert nth(found, 0).regret.per_decision == 0
+    assert nth(found, 1).regret.per_decision > 0
     assert found.to_json()["regret_unit"] == "milli-wins"
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.helpers import nth
 from trialea import make_agent
 from trialea.evaluation import evaluate
 from trialea.training.config import load_config
@@ -70,7 +71,7 @@ def test_a_run_outlives_a_node_with_an_env_runner(tmp_path: Path, monkeypatch: p
     assert lines[-1]["frames"] >= 20_000
     game = config.make_game()
     found = evaluate(game, [make_agent(str(folder), game), "random"], games=100, seed=config.seed)
-    assert found.win_rate[0] == lines[-1]["win_rate/random"]
+    assert nth(found, 0).win_rate == lines[-1]["win_rate/random"]
 
 
 def test_where_there_is_no_cluster_the_error_says_so_before_there_is_a_folder(tmp_path: Path) -> None:

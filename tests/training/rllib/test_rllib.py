@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.helpers import SHORT, SOME_TABLES, game_of, positions
+from tests.helpers import SHORT, SOME_TABLES, game_of, nth, positions
 from trialea import IllegalActionError, make_agent
 from trialea.agents.model_file import read_model
 from trialea.envs.aec import MultiAgentEnv
@@ -221,7 +221,7 @@ def test_a_run_learns_and_its_model_is_an_agent(tmp_path: Path) -> None:
     assert json.loads((folder / "versions.json").read_text())["ray"] == ray.__version__
     game = config.make_game()
     found = evaluate(game, [make_agent(str(folder), game), "random"], games=200, seed=3)
-    assert found.win_rate[0] == last["win_rate/random"]
+    assert nth(found, 0).win_rate == last["win_rate/random"]
     assert not torch.are_deterministic_algorithms_enabled()  # RLlib had switched that on
 
 
