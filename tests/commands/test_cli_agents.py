@@ -51,7 +51,7 @@ def test_evaluate_takes_its_switches(name: str, cli: Cli) -> None:
     plain = parsed(cli(*words, "--no-duplicate", "--no-regret", "--worst", 0))
     assert plain["duplicate"] is False and plain["regret_per_decision"] == [None, None]
     assert plain["units"] == plain["games"] == 20
-    assert plain["regret_note"]
+    assert plain["regret_note"] == plain["regret_unit"] == ""
     players = more_players(name)
     seats = ["random", rival_of(name), "random"]
     three = parsed(cli("evaluate", name, *seats, *QUICK[name], "--players", players, "--games", 6, "--json"))
