@@ -25,7 +25,9 @@ from trialea.training.callbacks import Report, RunCallback, stop_on_interrupt
 from trialea.training.checkpoint import CONFIG, check_same, newest_checkpoint, open_folder, restore, save_model
 from trialea.training.config import AfterstateConfig, RllibConfig, RunConfig, TrainConfig, load_config
 from trialea.training.league import League
+from trialea.training.memory import check_memory
 from trialea.training.policy import masked_ppo
+from trialea.training.starting import load_starting_network, starting_policies
 from trialea.training.vec_env import GamesVecEnv
 
 _USE = "is training in it"
@@ -51,7 +53,9 @@ def train(config: RunConfig, folder: str | Path, progress: bool = True, report: 
     run = Path(folder)
     check_new_folder(run)
     # What is wrong with a configuration shows here, before there is a folder that would stand in the way.
-    go_on = _prepare(config)
+    if config.start_from:  # the run must find it whatever folder it is resumed from
+        config = config.model_copy(update={"start_from": str(Path(config.start_from).resolve())})
+    go_on = _prepare(config, fresh=True)
     for opponent in config.measure.opponents:
         for game in config.make_games():
             make_agent(opponent, game)
@@ -70,33 +74,49 @@ def resume(folder: str | Path, progress: bool = True, report: Report | None = No
         )
     with locked_folder(run, _USE), resumable(run, _how_to_resume(run)):
         if (run / MODEL).exists():
-            raise OptionError(f"the run in {run} is complete: there is nothing to resume")
+            raise OptionError(
+                f"the run in {run} is complete, so it cannot be resumed. To train its policy further, start a new run"
+                f" with --set start_from={run}"
+            )
         config = load_config(run / CONFIG)
         checkpoint = newest_checkpoint(run / "checkpoints")
         if checkpoint is not None:
             check_same(run, checkpoint)
-        return _prepare(config)(run, checkpoint, progress, report)
+        return _prepare(config, fresh=checkpoint is None)(run, checkpoint, progress, report)
 
 
 def _how_to_resume(run: Path) -> str:
     return f"The run is saved up to its newest checkpoint. To continue: trialea train --resume {run}"
 
 
-def _prepare(config: RunConfig) -> Callable[[Path, Path | None, bool, Report | None], bool]:
-    """What goes on with a run in a folder from a checkpoint, by the configuration's algorithm."""
+def _prepare(config: RunConfig, fresh: bool) -> Callable[[Path, Path | None, bool, Report | None], bool]:
+    """Return what runs a training in a folder from a checkpoint, by the configuration's algorithm.
+
+    A `fresh` run has no checkpoint. It starts from the network that `start_from` names, if any.
+    """
+    check_memory(config)
     if isinstance(config, AfterstateConfig):
-        return partial(self_play, config, Learner(config))
+        learner = Learner(config)
+        if fresh and config.start_from:
+            load_starting_network(learner.network, config)
+        return partial(self_play, config, learner)
     if not isinstance(config, TrainConfig):
-        return _prepare_rllib(config)
-    return partial(_run, config, build(config))
+        return _prepare_rllib(config, fresh)
+    parts = build(config)
+    if fresh and config.start_from:
+        parts[0].policy.load_state_dict(starting_policies(config)[0])
+    return partial(_run, config, parts)
 
 
-def _prepare_rllib(config: RllibConfig) -> Callable[[Path, Path | None, bool, Report | None], bool]:
-    """The same with RLlib, which is not imported before it is asked for."""
-    from trialea.training.rllib.run import check_cluster, run
+def _prepare_rllib(config: RllibConfig, fresh: bool) -> Callable[[Path, Path | None, bool, Report | None], bool]:
+    """Do the same with RLlib, which is imported only if it is asked for."""
+    from trialea.training.rllib.run import Learner as RllibLearner, check_cluster, run
 
     check_cluster(config)
-    return partial(run, config)
+    learner = RllibLearner(config)
+    if fresh and config.start_from:
+        learner.start_from_model()
+    return partial(run, config, learner)
 
 
 def build(config: TrainConfig) -> Parts:

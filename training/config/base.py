@@ -13,6 +13,7 @@ from pydantic import Field, field_validator
 
 from trialea.configs.values import Count, GameOptions, Real, Seed, Settings, Whole
 from trialea.envs.game import Game
+from trialea.envs.padding import ObservationPadder
 from trialea.envs.registry import get_spec
 
 MAX_FRAMES = 10**11  # a checkpoint's folder is called by its frames, in 12 digits
@@ -110,6 +111,12 @@ class RunSettings(Settings):
     def make_games(self) -> tuple[Game, ...]:
         """Return the game to be played for each number of players. Errors are those of `make_game`."""
         return (Game(get_spec(self.game).name, self.players, **self.options),)
+
+    def sizes(self) -> tuple[int, int]:
+        """Return the sizes of observations, padded if one policy plays for several numbers of players, and actions."""
+        games = self.make_games()
+        seats = max(game.num_players for game in games) if len(games) > 1 else None
+        return ObservationPadder(games[0], seats).size, games[0].num_actions
 
     def check_games(self) -> None:
         """Raise what `make_games` raises."""

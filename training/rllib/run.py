@@ -29,6 +29,7 @@ from trialea.training.callbacks import Report
 from trialea.training.checkpoint import new_checkpoint, readable_checkpoint, save_tensors
 from trialea.training.config import RllibConfig
 from trialea.training.rllib.algorithm import ILLEGAL_ACTIONS, module_of, ppo_config, ray
+from trialea.training.starting import starting_policies
 
 OPTIMIZERS = "optimizers.pth"
 STATE = "state.npz"
@@ -55,7 +56,7 @@ class Learner:
         self._config = config
         self._game = config.make_game()
         self._modules = list(dict.fromkeys(module_of(config, seat) for seat in range(self._game.num_players)))
-        self._restored: tuple[list[dict[str, torch.Tensor]], dict[str, Any]] | None = None
+        self._restored: tuple[list[dict[str, torch.Tensor]], dict[str, Any] | None] | None = None
         self.games = self.frames = 0
         self._games_before = self._frames_before = 0
         self.total = config.frames
@@ -83,11 +84,16 @@ class Learner:
             learner = torch_learner(algorithm)
             for module, weights in zip(self._modules, policies, strict=True):
                 learner.module[module].load_state_dict(weights)
-                learner.get_optimizer(module).load_state_dict(optimizers[module])
+                if optimizers is not None:
+                    learner.get_optimizer(module).load_state_dict(optimizers[module])
             algorithm.env_runner_group.sync_weights(
                 from_worker_or_learner_group=algorithm.learner_group, inference_only=True
             )
         return algorithm
+
+    def start_from_model(self) -> None:
+        """Start from the weights that the configuration's `start_from` names."""
+        self._restored = starting_policies(self._config), None
 
     def learn(self) -> None:
         """Play a batch and learn from it.
@@ -178,14 +184,18 @@ def torch_learner(algorithm: Any) -> Any:
 
 
 def run(
-    config: RllibConfig, folder: Path, checkpoint: Path | None, progress: bool, report: Report | None = None
+    config: RllibConfig,
+    learner: Learner,
+    folder: Path,
+    checkpoint: Path | None,
+    progress: bool,
+    report: Report | None = None,
 ) -> bool:
     """Go on with a run from a checkpoint, or from its beginning, to its end; False if it was stopped before."""
     deterministic = torch.are_deterministic_algorithms_enabled()  # RLlib switches that on, for the whole process
     logger = logging.getLogger("ray.rllib")
     level = logger.level
     logger.setLevel(logging.ERROR)  # it warns of what is as it should be
-    learner = Learner(config)
     try:
         with _cluster(config):
             try:
