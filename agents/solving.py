@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Protocol, runtime_checkable
 
@@ -21,8 +21,11 @@ class Solution(Protocol):
     page names what its own solution offers.
     """
 
-    def summary(self) -> dict[str, Any]:
-        """Return the main figures of the solution as plain data, ready for JSON."""
+    def summary(self, position: Sequence[int] = (), /) -> dict[str, Any]:
+        """Return the main figures as plain data, ready for JSON, and the values of a position if one is given.
+
+        The game's page says which numbers describe a position.
+        """
         ...
 
 

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from trialea.agents.last_die.chain import Chain, look_up, turned
 from trialea.agents.last_die.laws import expected_visits
 from trialea.agents.last_die.solver import solve
-from trialea.envs.errors import TrialeaError, whole_number
+from trialea.envs.checks import whole_number
+from trialea.envs.errors import TrialeaError
 from trialea.envs.game import Game
 
 Floats = NDArray[np.float64]

@@ -9,12 +9,17 @@ from .agent import (
     make_agent as make_agent,
 )
 from .errors import (
+    AgentError as AgentError,
+    DisplayError as DisplayError,
+    FileError as FileError,
     IllegalActionError as IllegalActionError,
+    InUseError as InUseError,
     MissingExtraError as MissingExtraError,
     NotResetError as NotResetError,
     OptionError as OptionError,
     TrialeaError as TrialeaError,
     UnknownNameError as UnknownNameError,
+    UnknownOptionError as UnknownOptionError,
 )
 from .game import Game as Game, Reward as Reward, States as States, make_game as make_game
 from .learner import LearnerBatch as LearnerBatch, Seat as Seat

@@ -1,22 +1,23 @@
-"""The generic multi-agent environment: PettingZoo's AEC interface over a game's kernels."""
+"""The multi-agent environment of every game: PettingZoo's AEC interface."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from copy import deepcopy
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from gymnasium import spaces
 from gymnasium.utils import seeding
 from numpy.typing import NDArray
 from pettingzoo import AECEnv
+from pettingzoo.utils.env import AECIterable
 
+from trialea.envs.checks import check_seed, whole_number
 from trialea.envs.dice import FOR_GAME_SEED, derive_many
-from trialea.envs.errors import IllegalActionError, NotResetError, whole_number
+from trialea.envs.errors import IllegalActionError, NotResetError
 from trialea.envs.game import Game
 from trialea.envs.jit import plain
-from trialea.envs.learner import check_seed, first_player_of
+from trialea.envs.learner import first_player_of
 from trialea.envs.spaces import observation_box
 from trialea.envs.window import RENDER_MODES, Renderer
 
@@ -28,11 +29,11 @@ Observation = dict[str, NDArray[Any]]
 class MultiAgentEnv(AECEnv[str, Observation, int | None]):
     """A game for agents `player_0`, `player_1`, …, who act one at a time.
 
-    The checks of order, range and legality that PettingZoo's usual wrappers make are built in, which is several times
+    The checks of order, range and legality that PettingZoo's usual wrappers make are built in. This is several times
     faster than a stack of wrappers. `unwrapped` is the environment itself.
 
-    **Observation.** A dict of `"observation"`, (D,) float32 from 0 to 1, and `"action_mask"`, (A,) int8, which is all
-    zero for an agent that is not to move. Each game's page has the index table.
+    **Observation.** A dict of `"observation"`, (D,) float32 from 0 to 1, and `"action_mask"`, (A,) int8. The mask is
+    all zero for an agent that is not to move. Each game's page has the index table.
 
     **Action.** `Discrete(A)`. An illegal action raises `IllegalActionError` and changes nothing. A forced turn has
     exactly one legal action.
@@ -42,12 +43,15 @@ class MultiAgentEnv(AECEnv[str, Observation, int | None]):
     **End.** An agent terminates when its own game ends, and takes one step with `None`; the others play on.
 
     Args:
-        game: registered name of the game.
+        game: the registered name of the game.
         num_players: how many seats; by default the fewest that can play.
         reward: `"win"` or `"score"`.
         render_mode: `"ansi"`, `"rgb_array"` or `"human"`.
-        max_cycles: truncate for everybody once every player still in has completed so many turns; never if None.
+        max_cycles: truncate for everybody once every player still in has completed this many turns; never if None.
         **options: the game's options.
+
+    Raises:
+        TrialeaError: an argument is wrong; docs/environments.md lists the errors.
 
     Version history: v0, first release.
     """
@@ -107,13 +111,17 @@ class MultiAgentEnv(AECEnv[str, Observation, int | None]):
 
     @property
     def game_state(self) -> Any:
-        """The game's state, one record; it is the environment's own, so read it and leave it as it is."""
+        """The game's state, one record. It belongs to the environment: read it, don't change it."""
         return self._states[0]
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
-        """Begin the next game: of a new stream if `seed` is given, else of the stream that goes on.
+        """Begin the next game: the first of a new stream if `seed` is given, else the next of the current stream.
 
-        The option `first_player` says which seat begins; other keys are ignored.
+        The option `first_player` is the seat that begins; other keys are ignored. The infos hold what the game reports
+        about its opening.
+
+        Raises:
+            OptionError: the seed or `first_player` is out of range.
         """
         first_player = first_player_of(options, self.game)
         if seed is not None:
@@ -132,7 +140,18 @@ class MultiAgentEnv(AECEnv[str, Observation, int | None]):
         self.truncations = dict.fromkeys(self.agents, False)
         self.infos = {agent: self.game.opening(self.game_state) for agent in self.agents}
         self.agent_selection = self.possible_agents[self.game_state.mover]
-        self._renderer.after_change(self.game_state)
+        if self.render_mode == "human":
+            self._renderer.render(self.game_state)
+
+    def agent_iter(self, max_iter: int = 2**63) -> AECIterable[str, Observation, int | None]:
+        """Return an iterable over the agents in the order in which they are to step.
+
+        Raises:
+            NotResetError: before the first `reset`.
+        """
+        if self._base is None:
+            raise NotResetError("call reset() before agent_iter()")
+        return super().agent_iter(max_iter)
 
     def last(self, observe: bool = True) -> tuple[Observation | None, float, bool, bool, dict[str, Any]]:
         if not self.agents:
@@ -160,7 +179,7 @@ class MultiAgentEnv(AECEnv[str, Observation, int | None]):
         agent = self.agent_selection
         if self.terminations[agent] or self.truncations[agent]:
             if action is not None:
-                raise IllegalActionError(f"{agent}'s game has ended: its only action is None, not {action!r}")
+                raise IllegalActionError(f"the action of {agent} must be None, as its game has ended, got {action!r}")
             self._leave(agent)
             return
         self._cumulative_rewards[agent], already = 0.0, self._cumulative_rewards[agent]
@@ -176,13 +195,13 @@ class MultiAgentEnv(AECEnv[str, Observation, int | None]):
         if outcome & _CHANGED or self.max_cycles is not None:
             self._note_endings()
         if self.render_mode == "human":
-            self._renderer.after_change(self._states[0])
+            self._renderer.render(self._states[0])
 
     def _act(self, action: Any) -> int:
-        """Play a legal action on the state, leaving what it pays in `_paid`; or raise and change nothing."""
+        """Play a legal action on the state, and write its rewards to `_paid`; or raise and change nothing."""
         if type(action) is not int and type(action) is not np.int64:
             if np.ndim(action) != 0 or np.asarray(action).dtype.kind not in "iu":
-                raise IllegalActionError(f"an action is one whole number, not {action!r}")
+                raise IllegalActionError(f"an action must be one whole number, got {action!r}")
             action = int(action)
         game = self.game
         outcome = -1
@@ -193,7 +212,7 @@ class MultiAgentEnv(AECEnv[str, Observation, int | None]):
         return outcome
 
     def _pay(self) -> None:
-        """Hand out what the last action paid."""
+        """Hand out the rewards of the last action."""
         paid = self._paid[0].tolist()
         self._paid[:] = 0.0
         for agent in self.agents:
@@ -218,7 +237,7 @@ class MultiAgentEnv(AECEnv[str, Observation, int | None]):
         self._select()
 
     def _select(self) -> None:
-        """Say who is next to step: an agent whose game has ended, else the player to move."""
+        """Select who is next to step: an agent whose game has ended, else the player to move."""
         for agent in self.agents:
             if self.terminations[agent] or self.truncations[agent]:
                 self.agent_selection = agent
@@ -226,7 +245,7 @@ class MultiAgentEnv(AECEnv[str, Observation, int | None]):
         self.agent_selection = self.possible_agents[self._states[0].mover]
 
     def _leave(self, agent: str) -> None:
-        """Take an agent whose game has ended from the table, and select who is next to step."""
+        """Remove an agent whose game has ended, and select who is next to step."""
         self.agents.remove(agent)
         for mapping in (
             self.rewards,
@@ -242,10 +261,14 @@ class MultiAgentEnv(AECEnv[str, Observation, int | None]):
             self._select()
 
     def clone(self, seed: int | None = None) -> MultiAgentEnv:
-        """A copy of the environment in mid-game, with the same future throws, or with others if a `seed` is given."""
+        """Return a copy of the environment in mid-game, with the same future throws, or with others if `seed` is given.
+
+        Raises:
+            OptionError: the seed is not a whole number from 0 to 2^64 - 1.
+        """
         copy = deepcopy(self)
         if seed is not None:
-            copy._states = self.game.clone(copy._states, check_seed(seed))
+            copy._states = self.game.clone(copy._states, seed)
         return copy
 
     def render(self) -> Any:
@@ -257,11 +280,27 @@ class MultiAgentEnv(AECEnv[str, Observation, int | None]):
         self._renderer.close()
 
 
-def constructor(game: str) -> Callable[..., MultiAgentEnv]:
-    """The `env` function of a game's versioned module."""
+class Constructor(Protocol):
+    """The type of `env` and `raw_env` in a game's versioned module."""
+
+    def __call__(
+        self,
+        num_players: int | None = None,
+        *,
+        reward: str = "win",
+        render_mode: str | None = None,
+        max_cycles: int | None = None,
+        **options: Any,
+    ) -> MultiAgentEnv:
+        """Return an environment of the game; the arguments are those of `MultiAgentEnv` after the first."""
+        ...
+
+
+def constructor(game: str) -> Constructor:
+    """Return the `env` function of a game's versioned module."""
 
     def env(num_players: int | None = None, **kwargs: Any) -> MultiAgentEnv:
         return MultiAgentEnv(game, num_players, **kwargs)
 
-    env.__doc__ = f"A `MultiAgentEnv` of {game}; its arguments are those of `MultiAgentEnv` after the first."
+    env.__doc__ = f"Return a `MultiAgentEnv` of {game}; the arguments are those of `MultiAgentEnv` after the first."
     return env

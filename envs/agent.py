@@ -9,6 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from trialea.envs.checks import check_seed
 from trialea.envs.errors import OptionError
 from trialea.envs.game import Game, States
 from trialea.envs.registry import agent_loader, get_spec
@@ -73,14 +74,15 @@ def make_agent(agent: AgentLike, game: Game, seed: int = 0) -> Agent:
 
     Raises:
         UnknownNameError: there is no such name or path; lists the names for this game and number of players.
-        OptionError: the object is not an agent, has no proper name, or plays another game.
+        OptionError: the object is not an agent, has no proper name, or plays another game; or the seed is wrong.
     """
     if isinstance(agent, (str, os.PathLike)):
-        return _agent_of_name(os.fsdecode(agent), game, seed)
+        return _agent_of_name(os.fsdecode(agent), game, check_seed(seed))
     if isinstance(agent, type) or not isinstance(agent, Agent):
         raise OptionError(f"an agent must be a name, a path or an object with `name` and `act(states)`, got {agent!r}")
-    if not isinstance(agent.name, str) or not agent.name:
-        raise OptionError(f"the name of an agent must be a text that is not empty, got {agent.name!r} from {agent!r}")
+    name: Any = agent.name
+    if not isinstance(name, str) or not name:
+        raise OptionError(f"the name of an agent must be a text that is not empty, got {name!r} from {agent!r}")
     own = getattr(agent, "game", game)
     if isinstance(own, Game) and own != game:
         raise OptionError(f"agent {agent.name!r} is for {own!r}, not {game!r}: make one for the game that is played")

@@ -1,13 +1,10 @@
-"""Errors that the library raises, each naming the thing that is wrong and the remedy."""
+"""The errors that the library raises on purpose. Each message names what is wrong, the value, and the remedy."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
-from typing import Any
-
-import numpy as np
 
 
 class TrialeaError(Exception):
@@ -15,18 +12,29 @@ class TrialeaError(Exception):
 
 
 class IllegalActionError(TrialeaError, ValueError):
-    """An action that the rules do not allow in the position, or that is no action at all.
+    """An action that the rules do not allow in the position, is out of range, or is not a whole number.
 
-    The game is left exactly as it was: a legal action may follow.
+    Nothing has changed: a legal action may follow.
     """
 
 
 class AgentError(TrialeaError):
-    """An agent raised an exception when it was asked for actions. The exception is the `__cause__`."""
+    """An agent raised an exception when it was asked for actions, or chose an illegal one as an environment's opponent.
+
+    The first exception is the `__cause__`.
+    """
+
+
+class DisplayError(TrialeaError, RuntimeError):
+    """A window could not be opened."""
 
 
 class OptionError(TrialeaError, ValueError):
     """An unknown option, or a value outside its range."""
+
+
+class UnknownOptionError(OptionError, TypeError):
+    """A keyword that the game or environment does not take; a `TypeError` as well, as for any Python function."""
 
 
 class UnknownNameError(TrialeaError, ValueError):
@@ -34,7 +42,7 @@ class UnknownNameError(TrialeaError, ValueError):
 
 
 class NotResetError(TrialeaError, RuntimeError):
-    """`step`, `observe` or `render` was called before `reset`, or after the episode's end."""
+    """A method was called before `reset`, or after the episode's end."""
 
 
 class FileError(TrialeaError, OSError):
@@ -46,14 +54,7 @@ class InUseError(TrialeaError, RuntimeError):
 
 
 class MissingExtraError(TrialeaError, ImportError):
-    """An optional dependency is missing; the message names the extra to install."""
-
-
-def whole_number(name: str, value: Any, low: int, high: int) -> int:
-    """`value` as a Python integer, or an `OptionError` where it is none from `low` to `high`."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or not low <= value <= high:
-        raise OptionError(f"{name} must be a whole number from {low} to {high}, not {value!r}")
-    return int(value)
+    """An optional dependency is missing. The message names the extra to install."""
 
 
 @contextmanager

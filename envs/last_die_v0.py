@@ -1,4 +1,7 @@
-"""Last Die as a PettingZoo environment: `env()`, and `raw_env()`, which is the same, its checks being built in."""
+"""Last Die as a PettingZoo environment.
+
+`env()` and `raw_env()` are the same function, since the checks are built in.
+"""
 
 from trialea.envs.aec import constructor
 

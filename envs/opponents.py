@@ -115,4 +115,5 @@ def _checked_weights(who: Mapping[Any, float]) -> NDArray[np.float64]:
     if not len(weights) or not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
         named = {getattr(one, "name", one): weight for one, weight in who.items()}
         raise OptionError(f"the weights of opponents must be finite, at least 0 and not all 0, got {named}")
-    return weights / weights.max()  # their sum stays finite
+    weights /= weights.max()  # so that their sum is finite
+    return weights

@@ -60,8 +60,8 @@ class Words(Protocol):
         """Return the name of every entry of an observation, in order."""
         ...
 
-    def opening(self, game: Any, state: Any) -> dict[str, Any]:
-        """Return what a reset reports; see `trialea.envs.game.Game.opening`."""
+    def opening(self, game: Any, state: Any) -> dict[str, NDArray[np.int64]]:
+        """Return what a reset reports: arrays of fixed shapes, see `trialea.envs.game.Game.opening`."""
         ...
 
     def throw_name(self, game: Any, state: Any) -> str:

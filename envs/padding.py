@@ -1,4 +1,4 @@
-"""What a policy reads of a game, where one policy plays for several numbers of players."""
+"""Observations padded to one size, so that one policy can play with several numbers of players."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from trialea.envs.game import Game, States
 
 
 class ObservationPadder:
-    """A game's observations, padded to a table of `seats` where a policy is for more than one number of players.
+    """Pads a game's observations to a table of `seats`, for a policy that plays with several numbers of players.
 
-    A padded observation has the entries that the game's observation has for so many seats, each at the same place
-    whatever the number of players; those of empty seats are 0. After them come `seats` flags: 1 for each seat that is
-    there, the observer's first and then in order from the observer's left.
+    A padded observation has the entries of the same game with `seats` players. Each entry keeps its place whatever the
+    number of players; the entries of empty seats are 0. After them come `seats` flags: 1 for each seat that is taken,
+    the observer's first, and then in order from the observer's left.
 
     Args:
-        game: what is played.
-        seats: the most players that the policy is for; None leaves observations as the game gives them.
+        game: the game that is played.
+        seats: the most players that the policy can play with; None leaves observations as they are.
 
     Attributes:
         game: as given.
-        size: length of an observation.
+        size: the length of a padded observation.
 
     Raises:
         OptionError: the game has more players than there are seats.
@@ -35,7 +35,7 @@ class ObservationPadder:
         if seats is None:
             return
         if game.num_players > seats:
-            raise OptionError(f"{game!r} has more players than the {seats} seats that observations are padded to")
+            raise OptionError(f"the game must have at most {seats} players for this policy, got {game!r}")
         widest = Game(game.name, seats, **game.description()["options"])
         place_of = {name: place for place, name in enumerate(widest.observation_names())}
         self._places = np.array([place_of[name] for name in game.observation_names()])
@@ -43,7 +43,7 @@ class ObservationPadder:
         self.size = widest.observation_size + seats
 
     def observe(self, states: States, seats: NDArray[np.int64] | None = None) -> NDArray[np.float32]:
-        """What `seats` (B,), by default the players to move, see of the (B,) states: (B, size)."""
+        """Return the padded observations (B, size) of `seats` (B,), by default of the players to move."""
         seen = self.game.observe(states, seats)
         if self._places is None:
             return seen

@@ -1,7 +1,8 @@
-"""The generic single-agent Gymnasium environment: the learner's seat alone."""
+"""The single-agent Gymnasium environment of every game: one learner's seat, with agents in the other seats."""
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 import gymnasium
@@ -9,6 +10,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from trialea.envs.checks import check_seed
 from trialea.envs.errors import IllegalActionError, NotResetError
 from trialea.envs.game import Game
 from trialea.envs.learner import LearnerBatch, Seat, first_player_of
@@ -18,29 +20,34 @@ from trialea.envs.window import RENDER_MODES, Renderer
 
 
 class SingleAgentEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
-    """One learner in one game; the other seats are played inside.
+    """One learner in one game; agents play the other seats.
 
-    **Observation.** `Box(0, 1, (D,), float32)`, the game as the learner sees it; each game's page has the index table,
-    `env.unwrapped.game.observation_names()` gives it in code.
+    **Observation.** `Box(0, 1, (D,), float32)`, the game as the learner sees it. Each game's page has the index table;
+    `env.unwrapped.game.observation_names()` returns the names in code.
 
-    **Action.** `Discrete(A)`, of which `action_masks()` (A,) int8 and `info["action_mask"]` say what is legal. Its
-    `sample()` draws legal actions alone. An illegal action raises `IllegalActionError` and changes nothing.
+    **Action.** `Discrete(A)`. `action_masks()` and `info["action_mask"]`, (A,) int8, mark the legal actions. `sample()`
+    of the action space draws legal actions only. An illegal action raises `IllegalActionError` and changes nothing.
 
-    **Reward.** The learner's own, all that it got since its last decision: see `trialea.envs.game.Reward`.
+    **Reward.** The learner's reward since its last decision, see `trialea.envs.game.Reward`.
 
     **End.** The episode terminates when the learner's game ends: it has won, or it is out, even if the others play on.
 
-    **Reset.** `reset(seed=s)` begins a stream of episodes; `reset()` goes on with it. The option `first_player` says
-    which seat begins; other keys are ignored.
+    **Reset.** `reset(seed=s)` begins a stream of episodes; `reset()` begins the next one of the stream. The option
+    `first_player` is the seat that begins; other keys are ignored. The info has `skipped_games`, the number of games
+    that ended before the learner's first decision just before this one; `skipped_reward`, the sum of its rewards in
+    them; and what the game reports about its opening.
 
     Args:
-        game: registered name of the game.
+        game: the registered name of the game.
         num_players: how many seats; by default the fewest that can play.
         opponents: agents or names for the other seats, see `trialea.envs.opponents.Opponents`.
         seat: the learner's seat, `"random"` or `"rotate"`.
         reward: `"win"` or `"score"`.
         render_mode: `"ansi"`, `"rgb_array"` or `"human"`.
         **options: the game's options.
+
+    Raises:
+        TrialeaError: an argument is wrong; docs/environments.md lists the errors.
 
     Version history: v0, first release.
     """
@@ -78,13 +85,15 @@ class SingleAgentEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
 
     @property
     def state(self) -> Any:
-        """The game's state, one record; it is the environment's own, so read it and leave it as it is."""
+        """The game's state, one record. It belongs to the environment: read it, don't change it."""
         return self._games.states[0]
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[NDArray[np.float32], dict[str, Any]]:
         first_player = first_player_of(options, self.game)
+        if seed is not None:
+            seed = check_seed(seed)
         super().reset(seed=seed)
         if seed is not None:
             self._games.seed([seed])
@@ -93,30 +102,35 @@ class SingleAgentEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         self._games.start(first_player=first_player)
         self._started = True
         observation, info = self._outcome()
+        info["skipped_games"] = int(self._games.skipped_games[0])
+        info["skipped_reward"] = float(self._games.skipped_rewards[0])
         return observation, {**info, **self.game.opening(self.state)}
 
     def step(self, action: Any) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
         if not self._started:
             raise NotResetError("call reset() before step()")
         if np.ndim(action) != 0:
-            raise IllegalActionError(f"an action is one whole number, not {action!r}")
+            raise IllegalActionError(f"an action must be one whole number, got {action!r}")
         rewards, terminated, truncated = self._games.step(np.reshape(action, 1))
         observation, info = self._outcome()
         return observation, float(rewards[0]), bool(terminated[0]), bool(truncated[0]), info
 
     def _outcome(self) -> tuple[NDArray[np.float32], dict[str, Any]]:
-        self._renderer.after_change(self.state)
+        if self.render_mode == "human":
+            self._renderer.render(self.state)
         return self._games.observe()[0], {"action_mask": self.action_masks()}
 
     def action_masks(self) -> NDArray[np.int8]:
-        """The learner's legal actions, (A,) int8; all zero once its game has ended."""
+        """Return the learner's legal actions, (A,) int8; all zero once its game has ended."""
         mask: NDArray[np.int8] = self._games.masks()[0]
         return mask
 
     def clone(self, seed: int | None = None) -> SingleAgentEnv:
-        """A copy of the environment in mid-game, with the same future throws, or with others if a `seed` is given."""
-        from copy import deepcopy
+        """Return a copy of the environment in mid-game, with the same future throws, or with others if `seed` is given.
 
+        Raises:
+            OptionError: the seed is not a whole number from 0 to 2^64 - 1.
+        """
         copy = deepcopy(self)
         if seed is not None:
             copy._games.states = self.game.clone(copy._games.states, seed)

@@ -1,4 +1,4 @@
-"""Spaces that the environments share."""
+"""The spaces of the environments: observations, and actions whose `sample()` is legal."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 
 
 def observation_box(size: int) -> spaces.Box:
-    """The space of observation vectors of this length D: (D,) float32 from 0 to 1."""
+    """Return the space of observation vectors of length D: (D,) float32 from 0 to 1."""
     return spaces.Box(0.0, 1.0, (size,), np.float32)
 
 
 class LegalDiscrete(spaces.Discrete):
     """A `Discrete` whose `sample()` without a mask draws from the actions that are legal now.
 
-    It keeps the usual first lines of a Gymnasium program, `env.step(env.action_space.sample())`, legal. Pickled or
-    copied it becomes a plain `Discrete`, so that models saved with it hold no environment.
+    So the usual first lines of a Gymnasium program, `env.step(env.action_space.sample())`, are legal. Pickled or copied
+    it becomes a plain `Discrete`, so that a model saved with it holds no environment.
     """
 
     def __init__(self, n: int, legal: Callable[[], NDArray[np.int8]]) -> None:

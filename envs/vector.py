@@ -1,4 +1,4 @@
-"""The generic batched environment: many games in one compiled engine, as a Gymnasium `VectorEnv`."""
+"""The batched environment of every game: many games in one compiled engine, as a Gymnasium `VectorEnv`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from trialea.envs.errors import NotResetError, OptionError, whole_number
+from trialea.envs.checks import check_seed, whole_number
+from trialea.envs.errors import NotResetError, OptionError
 from trialea.envs.game import Game
 from trialea.envs.learner import LearnerBatch, Seat, first_player_of
 from trialea.envs.opponents import OpponentsLike
@@ -25,22 +26,26 @@ def _autoreset_mode(given: AutoresetMode | str) -> AutoresetMode:
         return AutoresetMode(given)
     except ValueError:
         known = ", ".join(repr(mode.value) for mode in AutoresetMode)
-        raise OptionError(f"autoreset_mode must be one of {known}, not {given!r}") from None
+        raise OptionError(f"autoreset_mode must be one of {known}, got {given!r}") from None
 
 
 class BatchedEnv(VectorEnv[Array, Array, Array]):
-    """B copies of `SingleAgentEnv` in one compiled batch, equal to B single ones with the same seeds, step for step.
+    """B copies of `SingleAgentEnv` in one compiled batch. With the same seeds they do the same, step for step.
 
-    `infos["action_mask"]` (B, A) int8 holds the legal actions; `action_masks()` gives them at any time.
+    `infos["action_mask"]` (B, A) int8 marks the legal actions; `action_masks()` returns them at any time. The mask of a
+    game that has ended is all zero. In NEXT_STEP mode the next `step` ignores the action there.
 
     Args:
-        game: registered name of the game.
+        game: the registered name of the game.
         num_envs: B.
         num_players, opponents, seat, reward: as for `SingleAgentEnv`.
-        render_mode: `None` or `"ansi"`; `render()` then gives the B texts.
+        render_mode: `None` or `"ansi"`; then `render()` returns the B texts.
         autoreset_mode: `AutoresetMode.NEXT_STEP` (default), `SAME_STEP` (with `infos["final_obs"]` and
             `infos["final_info"]`) or `DISABLED` (with the reset option `reset_mask`).
         **options: the game's options.
+
+    Raises:
+        TrialeaError: an argument is wrong; docs/environments.md lists the errors.
     """
 
     def __init__(
@@ -57,7 +62,7 @@ class BatchedEnv(VectorEnv[Array, Array, Array]):
     ) -> None:
         num_envs = whole_number("num_envs", num_envs, 1, 2**31 - 1)
         if render_mode not in (None, "ansi"):
-            raise OptionError(f"the batched environment renders as 'ansi' or not at all, not as {render_mode!r}")
+            raise OptionError(f"render_mode of a batch must be 'ansi' or None, got {render_mode!r}")
         self.game = Game(game, num_players, **options)
         self.num_envs = num_envs
         self.render_mode = render_mode
@@ -67,8 +72,8 @@ class BatchedEnv(VectorEnv[Array, Array, Array]):
         self.single_action_space = Discrete(self.game.num_actions)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.games = LearnerBatch(self.game, num_envs, opponents, seat, reward)
-        self.action_space = self._legal_space()
         self._ended = np.zeros(num_envs, np.bool_)
+        self.action_space = self._legal_space()
         self._started = False
 
     def _legal_space(self) -> LegalMultiDiscrete:
@@ -86,11 +91,16 @@ class BatchedEnv(VectorEnv[Array, Array, Array]):
         seed: int | Sequence[int | None] | None = None,
         options: dict[str, Any] | None = None,
     ) -> tuple[Array, dict[str, Any]]:
-        """Begin an episode in every game, or in those that the option `reset_mask` (B,) bool picks.
+        """Begin an episode in every game, or in the games that the option `reset_mask` (B,) bool picks.
 
         Args:
-            seed: one number s, for game i to take s + i; or B numbers or None; None to go on with the streams.
+            seed: one number s, so that game i gets s + i; or B numbers, None to leave a game's stream as it is; or None
+                to begin the next episode of every stream.
             options: `first_player`, `reset_mask`; other keys are ignored.
+
+        Raises:
+            OptionError: a seed or an option is out of range.
+            NotResetError: the first reset leaves games out.
         """
         first_player = first_player_of(options, self.game)
         index = np.arange(self.num_envs)
@@ -105,39 +115,48 @@ class BatchedEnv(VectorEnv[Array, Array, Array]):
     def _checked_mask(self, mask: Any) -> NDArray[np.bool_]:
         array = np.asarray(mask)
         if array.shape != (self.num_envs,) or array.dtype != np.bool_ or not array.any():
-            raise OptionError(f"reset_mask must be ({self.num_envs},) bool with at least one True")
+            raise OptionError(
+                f"reset_mask must be ({self.num_envs},) bool with at least one True, got {array.shape} {array.dtype}"
+            )
         if not self._started and not array.all():
-            raise NotResetError("the first reset must be of every game: leave reset_mask out")
+            raise NotResetError("the first reset must be for every game: leave reset_mask out")
         return array
 
     def _seed(self, seed: int | Sequence[int | None] | None, index: NDArray[np.int64]) -> None:
-        if isinstance(seed, (int, np.integer)):
-            seed = [int(seed) + i for i in range(self.num_envs)]
-        elif seed is None:
-            if self._started:
-                return
-            seed = [None] * self.num_envs
-        if len(seed) != self.num_envs:
-            raise OptionError(f"expected {self.num_envs} seeds, got {len(seed)}")
-        for i in index:
-            given = seed[i]
-            if given is None and self._started:
-                continue
-            fresh = int(self.np_random.integers(2**63)) if given is None else given
-            self.games.seed([fresh], np.array([i]))
+        if seed is None:
+            seeds: Sequence[int | None] = [None] * self.num_envs
+        elif isinstance(seed, (int, np.integer)):
+            first = check_seed(seed)
+            seeds = range(first, first + self.num_envs)
+        elif np.ndim(seed) == 1:
+            seeds = seed
+        else:
+            raise OptionError(f"seed must be a whole number, a row of them or None, got {seed!r}")
+        if len(seeds) != self.num_envs:
+            raise OptionError(f"seed must be one number or {self.num_envs}, one for each game, got {len(seeds)}")
+        given = {int(i): seeds[i] for i in index}
+        if not self._started:
+            fresh = {i: int(self.np_random.integers(2**63)) for i, one in given.items() if one is None}
+            given.update(fresh)
+        chosen = {i: one for i, one in given.items() if one is not None}
+        self.games.seed(list(chosen.values()), np.array(list(chosen), np.int64))
 
     def step(self, actions: Any) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
         """Take one action in each game.
 
-        In NEXT_STEP mode a game that ended in the step before begins its next episode, whatever its action.
+        In NEXT_STEP mode a game that ended in the step before ignores its action and begins its next episode.
+
+        Raises:
+            IllegalActionError: an action is not legal; no game has moved.
+            NotResetError: before `reset`, or a game has ended in DISABLED mode.
+            AgentError: an opponent failed; call `reset`.
         """
         if not self._started:
             raise NotResetError("call reset() before step()")
-        chosen = np.asarray(actions)
         index = np.flatnonzero(~self._ended)
         if self.autoreset_mode is AutoresetMode.DISABLED and len(index) < self.num_envs:
             raise NotResetError("a game has ended: reset it with the option reset_mask before the next step")
-        rewards, terminated, truncated = self.games.step(self.game.as_actions(chosen, self.num_envs)[index], index)
+        rewards, terminated, truncated = self.games.step(self.game.as_actions(actions, self.num_envs)[index], index)
         rewards[self._ended] = 0.0
         over = np.flatnonzero(self._ended)
         terminated[over] = truncated[over] = False
@@ -158,7 +177,7 @@ class BatchedEnv(VectorEnv[Array, Array, Array]):
         return self.games.observe(), rewards, terminated, truncated, {**infos, **self._infos(begun)}
 
     def _final_infos(self, ending: NDArray[np.int64]) -> dict[str, Any]:
-        """What Gymnasium puts beside a same-step reset: the last observation and info of the games that ended."""
+        """Return the last observations and infos of the games that ended, as Gymnasium asks of a same-step reset."""
         picked = np.zeros(self.num_envs, np.bool_)
         picked[ending] = True
         observations = self.games.observe()
@@ -175,14 +194,24 @@ class BatchedEnv(VectorEnv[Array, Array, Array]):
         }
 
     def _infos(self, begun: Array) -> dict[str, Any]:
-        """The masks, and what the games that have just `begun` report of their opening."""
+        """Return the masks, and the info of the games that have just `begun`: skipped games, and their opening."""
         infos: dict[str, Any] = {"action_mask": self.action_masks(), "_action_mask": np.ones(self.num_envs, np.bool_)}
+        if not len(begun):
+            return infos
+        picked = np.zeros(self.num_envs, np.bool_)
+        picked[begun] = True
+        infos["skipped_games"] = np.where(picked, self.games.skipped_games, 0)
+        infos["skipped_reward"] = np.where(picked, self.games.skipped_rewards, 0.0)
+        infos["_skipped_games"], infos["_skipped_reward"] = picked, picked.copy()
         for i in begun:
-            infos = self._add_info(infos, self.game.opening(self.games.states[i]), int(i))
+            report = self.game.opening(self.games.states[i])
+            if not report:  # then it is empty for every game of the batch
+                break
+            infos = self._add_info(infos, report, int(i))
         return infos
 
     def action_masks(self) -> NDArray[np.int8]:
-        """The learners' legal actions, (B, A) int8; all zero where a game has ended."""
+        """Return the learners' legal actions, (B, A) int8; all zero where a game has ended."""
         return self.games.masks()
 
     def render(self) -> tuple[str, ...] | None:

@@ -1,4 +1,4 @@
-"""Render modes, generic over the games: text, a picture, a window."""
+"""The render modes of every game: text, a picture, a window."""
 
 from __future__ import annotations
 
@@ -7,18 +7,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trialea.envs.errors import OptionError, needs_extra
+from trialea.envs.errors import DisplayError, OptionError, needs_extra
 from trialea.envs.game import Game
 
 RENDER_MODES = ("ansi", "rgb_array", "human")
 
 
 class Renderer:
-    """Shows the states of one environment in its render mode; copies and pickles without its window."""
+    """Shows the states of one environment in its render mode. Copies and pickles leave the window out.
+
+    Raises:
+        OptionError: there is no such render mode.
+        MissingExtraError: a library that the mode needs is not installed.
+    """
 
     def __init__(self, game: Game, mode: str | None, fps: int) -> None:
         if mode is not None and mode not in RENDER_MODES:
-            raise OptionError(f"render_mode must be one of {', '.join(RENDER_MODES)} or None, not {mode!r}")
+            raise OptionError(f"render_mode must be one of {', '.join(RENDER_MODES)} or None, got {mode!r}")
         self._game = game
         self._mode = mode
         self._fps = fps
@@ -32,13 +37,12 @@ class Renderer:
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_window": None, "_clock": None}
 
-    def after_change(self, state: Any) -> None:
-        """In `"human"` mode show the new state at once, as Gymnasium asks."""
-        if self._mode == "human":
-            self.render(state)
-
     def render(self, state: Any) -> str | NDArray[np.uint8] | None:
-        """The state as text or picture, or None after showing it in the window (or with no render mode)."""
+        """Return the state as text or picture; or show it in the window and return None.
+
+        Raises:
+            DisplayError: there is no display for the window.
+        """
         if self._mode == "ansi":
             return self._game.text(state)
         if self._mode is None:
@@ -53,8 +57,14 @@ class Renderer:
         pygame = _pygame()
         height, width = picture.shape[:2]
         if self._window is None:
-            pygame.display.init()
-            self._window = pygame.display.set_mode((width, height))
+            try:
+                pygame.display.init()
+                self._window = pygame.display.set_mode((width, height))
+            except pygame.error as error:
+                raise DisplayError(
+                    f"render_mode='human' needs a display: {error}. Use render_mode='rgb_array' or 'ansi', or set the"
+                    " environment variable SDL_VIDEODRIVER=dummy to run without a window"
+                ) from error
             pygame.display.set_caption(f"trialea: {self._game.name}")
             self._clock = pygame.time.Clock()
         surface = pygame.image.frombuffer(picture.tobytes(), (width, height), "RGB")

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trialea.envs.agent import AgentLike, make_agent
-from trialea.envs.errors import OptionError, whole_number
+from trialea.envs.checks import check_seed, whole_number
+from trialea.envs.errors import OptionError
 from trialea.envs.game import Game
-from trialea.envs.learner import check_seed
 from trialea.envs.versions import versions
 from trialea.evaluation.intervals import check_confidence, interval_of_difference, interval_of_mean
 from trialea.evaluation.matches.match import Decisions, Match, UnfinishedMatchError, distinct_names

@@ -28,7 +28,8 @@ from trialea.agents.poker_figures.retrograde import (
     solve_positions,
 )
 from trialea.agents.regrets import TIE
-from trialea.envs.errors import OptionError, whole_number
+from trialea.envs.checks import whole_number
+from trialea.envs.errors import OptionError
 from trialea.envs.game import Game, States
 from trialea.envs.jit import plain
 from trialea.envs.poker_figures.rules import NUM_ROWS, NUM_THROWS, ROWS, Options

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from trialea.agents.cache import cached_array, digest_of
 from trialea.agents.poker_figures.turn import MAX_GATHERED, choose_rethrow, gather, go_back, make_turn
-from trialea.envs.errors import OptionError, whole_number
+from trialea.envs.checks import whole_number
+from trialea.envs.errors import OptionError
 from trialea.envs.game import Game
 from trialea.envs.jit import entry, kernel
 from trialea.envs.poker_figures.rules import NUM_FIGURES, NUM_ROWS, NUM_THROWS, POKER, ROWS, Options

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from trialea.envs.dice import throw_faces
 from trialea.envs.errors import IllegalActionError
@@ -60,23 +61,33 @@ def opener(game: Game, state: Any) -> int:
     return table_order(game, state)[(int(state.rounds) - int(state.over)) % game.num_players]
 
 
-def opening(game: Game, state: Any) -> dict[str, Any]:
-    """What a reset reports: how the places were thrown for, worked out again from the game's seed.
+def seating_throws(game: Game, state: Any) -> list[list[int]]:
+    """Return the totals that each player threw for the seats, worked out again from the game's seed.
 
-    `{"seating": {"player_0": [21, 17], …}, "order": ["player_2", …]}`: the totals that each player threw, more than
-    one where totals were equal, and who sits where, clockwise from the first opener. Empty with `seating="fixed"`.
+    Players with equal totals throw again, so the lists differ in length.
     """
-    if game.options.seating == "fixed":
-        return {}
     totals: list[list[int]] = [[] for _ in range(game.num_players)]
     throwing = list(range(game.num_players))
     while throwing:
         for player in throwing:
             totals[player].append(_seating_total(state, player, len(totals[player])))
         throwing = [player for player in throwing if totals.count(totals[player]) > 1]
+    return totals
+
+
+def opening(game: Game, state: Any) -> dict[str, NDArray[np.int64]]:
+    """Return what a reset reports: how the players threw for the seats. Empty with `seating="fixed"`.
+
+    Three arrays (P,) int64: `seating_order`, the players clockwise from the first opener; `seating_total`, the total of
+    each player's first throw; `seating_throws`, how often each player threw, more than once after equal totals.
+    """
+    if game.options.seating == "fixed":
+        return {}
+    totals = seating_throws(game, state)
     return {
-        "seating": {f"player_{player}": thrown for player, thrown in enumerate(totals)},
-        "order": [f"player_{player}" for player in table_order(game, state)],
+        "seating_order": np.array(table_order(game, state)),
+        "seating_total": np.array([thrown[0] for thrown in totals]),
+        "seating_throws": np.array([len(thrown) for thrown in totals]),
     }
 
 

@@ -11,7 +11,8 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from trialea.envs.errors import OptionError, whole_number
+from trialea.envs.checks import whole_number
+from trialea.envs.errors import OptionError
 
 NUM_DICE = 6
 MIN_PLAYERS, MAX_PLAYERS = 4, 6

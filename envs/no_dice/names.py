@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from trialea.envs.errors import IllegalActionError
 from trialea.envs.no_dice.rules import (
@@ -82,8 +83,8 @@ def why_illegal(game: Game, state: Any, action: int) -> str:
     return "its result must be a whole number of at least 0"
 
 
-def opening(game: Game, state: Any) -> dict[str, Any]:
-    """What a reset reports: nothing, since whoever begins is agreed."""
+def opening(game: Game, state: Any) -> dict[str, NDArray[np.int64]]:
+    """Return what a reset reports: nothing, since the players agree who begins."""
     return {}
 
 

@@ -25,7 +25,8 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from trialea.envs.errors import OptionError, whole_number
+from trialea.envs.checks import whole_number
+from trialea.envs.errors import OptionError
 
 NUM_DICE = 5
 NUM_OUTCOMES = 6**NUM_DICE

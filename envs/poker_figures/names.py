@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from trialea.envs.errors import IllegalActionError
 from trialea.envs.poker_figures.rules import (
@@ -143,8 +144,8 @@ def _why_not_taken(game: Game, state: Any, row: int) -> str:
     return f"no die shows the {FIGURE_NAMES[row]} or the pilo, 9"
 
 
-def opening(game: Game, state: Any) -> dict[str, Any]:
-    """What a reset reports: nothing, since whoever begins is agreed."""
+def opening(game: Game, state: Any) -> dict[str, NDArray[np.int64]]:
+    """Return what a reset reports: nothing, since the players agree who begins."""
     return {}
 
 

@@ -28,7 +28,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from trialea.envs.errors import OptionError, whole_number
+from trialea.envs.checks import whole_number
+from trialea.envs.errors import OptionError
 
 FACES = "ARDVX9"
 """The faces by index: ace, king (rei), queen (dama), jack (valete), ten, nine. The nine is the pilo."""

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trialea.envs.agent import Agent, AgentLike, make_agent
-from trialea.envs.errors import IllegalActionError, whole_number
+from trialea.envs.checks import check_seed, whole_number
+from trialea.envs.errors import IllegalActionError
 from trialea.envs.game import Game, States
-from trialea.envs.learner import check_seed
 from trialea.evaluation.matches.match import Decisions, Match, MatchFailure, distinct_names, join, raise_unfinished
 from trialea.evaluation.matches.schedule import Schedule, make_schedule, make_seatings
 from trialea.evaluation.states import take, whole_shares

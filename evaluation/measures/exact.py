@@ -29,7 +29,8 @@ from numpy.typing import NDArray
 
 from trialea.agents.policy import require_explicit_policy
 from trialea.envs.agent import AgentLike, make_agent
-from trialea.envs.errors import OptionError, whole_number
+from trialea.envs.checks import whole_number
+from trialea.envs.errors import OptionError
 from trialea.envs.game import Game
 from trialea.envs.registry import GAMES, get_spec
 from trialea.envs.versions import versions

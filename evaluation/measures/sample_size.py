@@ -11,7 +11,8 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from trialea.envs.errors import OptionError, whole_number
+from trialea.envs.checks import whole_number
+from trialea.envs.errors import OptionError
 from trialea.evaluation.intervals import (
     check_confidence,
     finite_number,

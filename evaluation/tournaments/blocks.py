@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -118,7 +119,7 @@ def _under(prefix: str, arrays: Arrays) -> dict[str, NDArray[Any]]:
 
 
 def _agent(agent: str | Agent, game: Game, seed: int) -> Agent:
-    return _named_agent(agent, game, seed) if isinstance(agent, str) else agent
+    return _named_agent(os.fspath(agent), game, seed) if isinstance(agent, (str, os.PathLike)) else agent
 
 
 @lru_cache(maxsize=64)

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
 import numpy as np
 import pytest
 
-from tests.helpers import AGREED_ORDER, game_of, legal_of
+from tests.helpers import AGREED_ORDER, JIT_OFF, game_of, legal_of
 from tests.interfaces import INTERFACES, aec, every_game, every_interface
-from trialea import IllegalActionError, NotResetError, OptionError
+from trialea import GAMES, AgentError, IllegalActionError, NotResetError, OptionError, UnknownNameError
+from trialea.envs import learner
+from trialea.envs.agent import make_agent
 from trialea.envs.game import Game, States
 from trialea.envs.single import SingleAgentEnv
+from trialea.envs.vector import BatchedEnv
 
 # --- 12. Illegal action ----------------------------------------------------------------------------------
 
@@ -146,20 +154,153 @@ def test_wrong_shapes_seats_and_games_never_reach_the_compiled_loops(name: str) 
         assert states.tobytes() == before
 
 
+class Cheat:
+    """Answers with the same thing, whatever it is asked; or raises it."""
+
+    name = "cheat"
+
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+
+    def act(self, states: States) -> Any:
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
 @every_game
-def test_an_opponents_illegal_action_is_named_and_needs_a_reset(name: str) -> None:
-    class Cheat:
-        name = "cheat"
-
-        def act(self, states: States) -> np.ndarray:
-            return np.full(len(states), -1)
-
-    env = SingleAgentEnv(name, opponents=Cheat(), seat=0, **AGREED_ORDER[name])
+@pytest.mark.parametrize(
+    ("answer", "cause", "message"),
+    [
+        (np.array([-1]), IllegalActionError, "chose an illegal action: action -1 is outside"),
+        ((np.array([0]), None), IllegalActionError, "a tuple of 2 things: give the actions alone"),
+        (np.array([0.5]), IllegalActionError, "must be whole numbers, got float64"),
+        (np.array([0, 0]), IllegalActionError, r"must be 1, one for each game, got shape \(2,\)"),
+        (None, IllegalActionError, "must be whole numbers, got object"),
+        (KeyError("x"), KeyError, "raised KeyError: 'x'"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_an_opponents_fault_is_an_error_of_its_own_and_needs_a_reset(
+    name: str, answer: Any, cause: type[Exception], message: str
+) -> None:
+    env = SingleAgentEnv(name, opponents=Cheat(answer), seat=0, **AGREED_ORDER[name])
     env.reset(seed=0)
-    with pytest.raises(IllegalActionError, match="opponent 'cheat'"):
+    with pytest.raises(AgentError, match=f"opponent 'cheat' .*{message}.*reset") as raised:
         while True:
             env.step(legal_of(env.action_masks())[-1])
+    assert isinstance(raised.value.__cause__, cause)
     with pytest.raises(NotResetError, match="reset"):
         env.step(0)
     env.reset(seed=0)
     assert env.action_masks().any()
+
+
+def test_the_member_of_a_crowd_who_cheats_is_blamed() -> None:
+    class Crowd:
+        def act(self, states: States, members: np.ndarray) -> np.ndarray:
+            actions = make_agent("random", game).act(states)
+            return np.where(members == 1, -1, actions)
+
+    class Member:
+        crowd = Crowd()
+
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def act(self, states: States) -> np.ndarray:
+            raise AssertionError("the crowd is asked instead")
+
+    game = game_of("no_dice", 4)
+    env = SingleAgentEnv("no_dice", 4, opponents=[Member("one"), Member("two"), Member("three")], seat=0)
+    env.reset(seed=0)
+    with pytest.raises(AgentError, match="opponent 'two' chose an illegal action"):
+        while True:
+            env.step(legal_of(env.action_masks())[-1])
+
+
+# --- Seeds, names and keywords ------------------------------------------------------------------------------------
+
+
+@every_game
+@pytest.mark.parametrize("seed", [-1, 2**64, 1.5, True, "1", [1]])
+def test_a_wrong_seed_is_refused_alike_everywhere(name: str, seed: Any) -> None:
+    game, env, single, batch = game_of(name), aec(name), SingleAgentEnv(name), BatchedEnv(name)
+    for each in (env, single, batch):
+        each.reset(seed=1)
+    before = batch.games.states.tobytes()
+    for use in (
+        lambda: game.clone(game.start([1]), seed),
+        lambda: make_agent("random", game, seed),
+        lambda: env.clone(seed=seed),
+        lambda: env.reset(seed=seed),
+        lambda: single.clone(seed=seed),
+        lambda: single.unwrapped.reset(seed=seed),
+        lambda: batch.reset(seed=[seed]),
+    ):
+        with pytest.raises(OptionError, match=f"seed must be a whole number from 0 to {2**64 - 1}, got"):
+            use()
+    assert batch.games.states.tobytes() == before
+
+
+@every_game
+def test_an_unknown_keyword_is_a_type_error_too_and_the_nearest_is_named(name: str) -> None:
+    """TorchRL's GymEnv gives `frameskip` and drops it if a TypeError has these words."""
+    for make in (partial(gym.make, GAMES[name].gym_id), partial(aec, name), partial(BatchedEnv, name)):
+        with pytest.raises(TypeError, match="unexpected keyword argument 'frameskip'") as raised:
+            make(frameskip=1)
+        assert isinstance(raised.value, OptionError)
+    with pytest.raises(OptionError, match="unexpected keyword argument 'players'. Did you mean 'num_players'"):
+        gym.make(GAMES[name].gym_id, players=3)
+
+
+@every_game
+def test_what_is_no_agent_is_refused(name: str) -> None:
+    game = game_of(name)
+    for wrong in ("", None, 5, b"cheat"):
+        agent = Cheat(0)
+        agent.name = wrong
+        with pytest.raises(OptionError, match="the name of an agent must be a text that is not empty, got"):
+            make_agent(agent, game)
+    for wrong in (5, None, Cheat, object()):
+        with pytest.raises(OptionError, match="an agent must be a name, a path or an object with"):
+            make_agent(wrong, game)
+    with pytest.raises(UnknownNameError, match="no agent 'no/such' for"):
+        make_agent(Path("no/such"), game)
+    with pytest.raises(TypeError):
+        GAMES["chess"] = GAMES[name]  # type: ignore[index]
+
+
+# --- Games without a decision of the learner ----------------------------------------------------------------------
+
+
+def test_games_that_end_before_the_learner_decides_are_accounted_for() -> None:
+    """Every game of the stream is an episode or skipped; over all of them both seats of equal players win alike."""
+    env = SingleAgentEnv("no_dice", target=4, throws=1, opponents="random", seat="random")
+    total, games, skipped = 0.0, 0, 0
+    agent = make_agent("random", env.game, 1)
+    for episode in range(400 if not JIT_OFF else 20):
+        _, info = env.reset(seed=None if episode else 5)
+        games += 1 + info["skipped_games"]
+        total += info["skipped_reward"]
+        skipped += info["skipped_games"]
+        assert info["skipped_reward"] == info["skipped_games"]  # the others reached the target: the learner won each
+        done = False
+        while not done:
+            _, reward, terminated, truncated, _ = env.step(int(agent.act(env._games.states)[0]))
+            total += reward
+            done = terminated or truncated
+    assert env._games._episodes[0] == games  # none of the stream is left out
+    assert skipped > 0
+    if not JIT_OFF:
+        assert abs(total) < 4 * games**0.5
+
+
+def test_a_learner_who_never_decides_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With fewer games than usual, as no opponent of this game ends every one of them."""
+    monkeypatch.setattr(learner, "MAX_SKIPPED", 3)
+    env = SingleAgentEnv("no_dice", target=1, throws=1, seat=1)
+    env.reset(seed=0)
+    with pytest.raises(OptionError, match="the learner must get to decide, but 3 games in a row"):
+        for _ in range(1000):
+            env.reset()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import fields
 from importlib import import_module
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+from gymnasium.utils.env_checker import data_equivalence
 
 import trialea
 from tests.helpers import (
@@ -120,16 +120,33 @@ def test_every_variant_is_the_same_in_a_batch(name: str, options: dict[str, Any]
 
 
 @every_variant
-def test_a_reset_reports_the_opening_as_plain_data_in_every_interface(name: str, options: dict[str, Any]) -> None:
-    env, single = aec(name, **options), SingleAgentEnv(name, **options)
+def test_a_reset_reports_the_opening_in_every_interface(name: str, options: dict[str, Any]) -> None:
+    env, single, envs = aec(name, **options), SingleAgentEnv(name, **options), BatchedEnv(name, 2, **options)
     for seed in range(3):
         env.reset(seed=seed)
         report = env.game.opening(env.game_state)
-        assert json.loads(json.dumps(report)) == report
-        assert env.infos == dict.fromkeys(env.possible_agents, report)
+        assert data_equivalence(env.infos, dict.fromkeys(env.possible_agents, report), exact=True)
         _, info = single.reset(seed=seed)
         assert info.pop("action_mask").any()
-        assert info == single.game.opening(single.state)
+        own = {"skipped_games": info.pop("skipped_games"), "skipped_reward": info.pop("skipped_reward")}
+        assert data_equivalence(info, single.game.opening(single.state), exact=True)
+        _, infos = envs.reset(seed=seed)
+        for key, value in {**info, **own}.items():
+            assert (infos[key][0] == value).all() and infos[f"_{key}"].all()
+
+
+@every_variant
+def test_infos_are_flat_arrays_of_one_shape_and_type(name: str, options: dict[str, Any]) -> None:
+    """As TorchRL asks: the keys, shapes and types of the first reset hold for every other, in every interface."""
+    env, single = aec(name, more_players(name), **options), SingleAgentEnv(name, more_players(name), **options)
+    seen = set()
+    for seed in range(20):
+        env.reset(seed=seed)
+        infos = [*env.infos.values(), single.reset(seed=seed)[1]]
+        kinds = [{key: (np.asarray(value).dtype, np.shape(value)) for key, value in info.items()} for info in infos]
+        assert all(dtype.kind in "if" for kind in kinds for dtype, _ in kind.values())
+        seen.add(str(kinds))
+    assert len(seen) == 1
 
 
 @every_game
@@ -186,7 +203,7 @@ def test_the_solver_of_poker_figures_is_told_the_turns() -> None:
 
 @pytest.mark.parametrize("seeds", [[-1], [2**64], [1.7], ["a"], 7, [[1, 2]], [True], None])
 def test_what_are_no_seeds(seeds: Any) -> None:
-    with pytest.raises(OptionError, match="seeds must be whole numbers from 0 to 18446744073709551615 in one row"):
+    with pytest.raises(OptionError, match="seeds must be a row of whole numbers from 0 to 18446744073709551615, got"):
         game_of("no_dice").start(seeds)
 
 

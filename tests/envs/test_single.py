@@ -252,7 +252,7 @@ def test_a_step_after_the_end_says_that_it_is_the_end(name: str, seed: int) -> N
 
 @pytest.mark.parametrize("name", GAMES)
 def test_options_of_reset_that_are_no_mapping_are_refused(name: str) -> None:
-    with pytest.raises(OptionError, match="a mapping, not 5"):
+    with pytest.raises(OptionError, match="a mapping, got 5"):
         make(name).reset(options=5)
 
 

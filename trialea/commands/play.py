@@ -30,7 +30,7 @@ def play(
     """
     from trialea.agents.human import GameQuit, HumanAgent
     from trialea.envs.agent import Agent, make_agent
-    from trialea.envs.learner import check_seed
+    from trialea.envs.checks import check_seed
     from trialea.evaluation import play_game
 
     described, _ = make_game(context, game, players)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from gymnasium.utils.env_checker import data_equivalence
 from hypothesis import given, settings, strategies as st
 
 from tests.helpers import JIT_OFF, game_of, pick, positions, random_play, rotated
@@ -17,6 +18,7 @@ from trialea.envs import last_die_v0
 from trialea.envs.game import Game
 from trialea.envs.last_die import names
 from trialea.envs.last_die.game import SEATING_THROW
+from trialea.envs.last_die.names import seating_throws
 
 PLAYERS = (4, 5, 6)
 AGREEMENTS: list[dict[str, Any]] = [
@@ -154,8 +156,10 @@ def test_places_are_thrown_for_as_in_the_oracle(players: int, steer: bool) -> No
         assert table_of(game, state) == order
         assert state.seating == 0
         report = game.opening(state)
-        assert report["order"] == [f"player_{player}" for player in order]
-        assert report["seating"] == {f"player_{player}": totals for player, totals in enumerate(thrown)}
+        assert report["seating_order"].tolist() == order
+        assert report["seating_total"].tolist() == [totals[0] for totals in thrown]
+        assert report["seating_throws"].tolist() == list(map(len, thrown))
+        assert seating_throws(game, state) == thrown
         kinds.add(tuple(sorted(map(len, thrown))))
     if not steer:
         assert (states.mover == states.place[:, :players].argmin(axis=1)).all()
@@ -189,9 +193,9 @@ def test_a_reset_reports_the_throws_for_places() -> None:
     env = last_die_v0.env(num_players=5)
     env.reset(seed=4)
     report = env.game.opening(env.game_state)
-    assert env.infos == dict.fromkeys(env.agents, report)
-    assert env.agent_selection == report["order"][0]
-    assert sorted(report["order"], key=report["seating"].get, reverse=True) == report["order"]
+    assert data_equivalence(env.infos, dict.fromkeys(env.agents, report), exact=True)
+    assert env.agent_selection == f"player_{report['seating_order'][0]}"
+    assert report["seating_total"][report["seating_order"]].tolist() == sorted(report["seating_total"], reverse=True)
     fixed = last_die_v0.env(seating="fixed")
     fixed.reset(seed=4, options={"first_player": 2})
     assert fixed.agent_selection == "player_2"
