@@ -238,7 +238,7 @@ def test_a_wrong_seed_is_refused_alike_everywhere(name: str, seed: Any) -> None:
         lambda: single.unwrapped.reset(seed=seed),
         lambda: batch.reset(seed=[seed]),
     ):
-        with pytest.raises(OptionError, match=f"seed must be a whole number from 0 to {2**64 - 1}, got"):
+        with pytest.raises(OptionError, match="seed must be a whole number"):
             use()
     assert batch.games.states.tobytes() == before
 
@@ -300,7 +300,6 @@ def test_a_learner_who_never_decides_is_told_so(monkeypatch: pytest.MonkeyPatch)
     """With fewer games than usual, as no opponent of this game ends every one of them."""
     monkeypatch.setattr(learner, "MAX_SKIPPED", 3)
     env = SingleAgentEnv("no_dice", target=1, throws=1, seat=1)
-    env.reset(seed=0)
     with pytest.raises(OptionError, match="the learner must get to decide, but 3 games in a row"):
-        for _ in range(1000):
-            env.reset()
+        for seed in range(1000):
+            env.reset(seed=seed)
