@@ -179,14 +179,14 @@ class BlockFolder:
         return sorted(int(name) for name in names if name.isdecimal() and int(name) < total)
 
     def read(self, block: int) -> Arrays | None:
-        """A block that was kept; None if there is none, it is damaged or of another tournament."""
+        """Return a block; None if it is missing, damaged or of another tournament."""
         try:
             with self._file(block).open("rb") as file, np.load(file, allow_pickle=False) as stored:
                 arrays = dict(stored)
             header = json.loads(str(arrays.pop("header")))
-        except Exception:  # whatever a damaged file leads to
+        except Exception:  # a damaged file may raise anything
             return None
-        return arrays if header == {"plan": self._plan, "block": block} else None
+        return arrays if header == {"plan": self._plan, "block": block} and set(_OF_MATCH) <= set(arrays) else None
 
     def remove_leftovers(self) -> None:
         """Delete what a process that died while writing left behind."""

@@ -1,57 +1,51 @@
-"""Tournaments: every agent against every other, in blocks that any number of processes play and a folder keeps."""
+"""Run tournaments: every agent against every other, in blocks that any number of processes play and a folder keeps.
+
+`run_tournament` begins one, `resume_tournament` continues it, `read_tournament` reads its results.
+"""
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
-import pickle
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import BrokenExecutor
-from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any
 
-from trialea.agents.cache import digest_of
-from trialea.agents.parallel import load_joblib
 from trialea.configs.yaml12 import write_yaml
-from trialea.envs.agent import Agent, AgentLike, make_agent
-from trialea.envs.errors import OptionError, TrialeaError, UnknownNameError
+from trialea.envs.agent import AgentLike
+from trialea.envs.errors import OptionError, TrialeaError
 from trialea.envs.files import check_new_folder, locked_folder, new_folder, resumable, write_text
 from trialea.envs.registry import get_spec
-from trialea.envs.versions import __version__
 from trialea.evaluation.matches.match import Match, MatchFailure, raise_unfinished
-from trialea.evaluation.matches.schedule import agent_seeds
-from trialea.evaluation.measures.judges import Measurements, Sources, prepare_judges
+from trialea.evaluation.measures.judges import Measurements
 from trialea.evaluation.measures.luck import LuckMeter
 from trialea.evaluation.measures.regret import RegretMeter
 from trialea.evaluation.results import Evaluation
 from trialea.evaluation.sampled import summarise
 from trialea.evaluation.tournaments.blocks import Arrays, BlockFolder, Job, luck_of, match_of, regret_of
 from trialea.evaluation.tournaments.config import TournamentConfig, load_tournament_config
+from trialea.evaluation.tournaments.plan import CONFIG, PLAN, Plan, prepare, read_plan, write_plan
 from trialea.evaluation.tournaments.standings import Tournament, standings
-from trialea.evaluation.tournaments.workers import PURPOSE, check_backend, play_all
+from trialea.evaluation.tournaments.workers import play_all
 
-CONFIG, PLAN, BLOCKS, RESULTS, REPORT = "config.yaml", "plan.json", "blocks", "results.json", "report.html"
-_FORMAT = 2
+BLOCKS, RESULTS, REPORT = "blocks", "results.json", "report.html"
 _MAX_LISTED = 20  # runs of missing blocks in a message
 _USE = "is playing a tournament in it"
-_OBJECT = "an object"  # what an agent is that no name or file makes again
+_CHANGEABLE = ("workers", "backend")  # keys that may change when a tournament is resumed
 
 
 class IncompleteTournamentError(TrialeaError):
-    """Blocks of a tournament are missing, so that it has no results yet; the message says how to go on.
+    """Blocks of a tournament are missing, so it has no results yet; the message says how to continue.
 
     Attributes:
-        missing: their numbers.
+        missing: the numbers of the missing blocks.
     """
 
-    def __init__(self, folder: Path, missing: list[int], total: int, reason: str = "") -> None:
+    def __init__(self, folder: Path, plan: Plan, missing: list[int], reason: str = "") -> None:
         super().__init__(
-            f"{reason}the tournament in {folder} is incomplete: {len(missing)} of {total} blocks are missing"
-            f" ({_listed(missing)}). {_how_to_resume(folder)}"
+            f"{reason}the tournament in {folder} is incomplete: {len(missing)} of {plan.num_blocks} blocks are missing"
+            f" ({_as_ranges(missing)}). {_how_to_resume(folder, plan)}"
         )
         self.missing = missing
 
@@ -65,28 +59,28 @@ def run_tournament(
     """Run a tournament from its beginning, and write its results.
 
     Args:
-        config: what to do.
+        config: the configuration.
         folder: the run folder, which must not exist yet or be empty.
-        agents: agent objects to play under names that the configuration lists, instead of what it says there. They are
-            copied to the processes that play, and must keep to the protocol: no memory of what they played.
+        agents: agent objects to play under labels that the configuration lists, in place of the names there. They are
+            copied to the worker processes, and must not remember what they played.
         progress: called with the share of the blocks that are finished, from 0 to 1.
 
     Raises:
-        UnfinishedMatchError: an agent chose an action that is not legal, or raised an error; its `evaluation` holds the
-            figures of the games that were finished. Blocks that were finished stay in the folder.
-        IncompleteTournamentError: a process that played died.
+        UnfinishedMatchError: an agent chose an illegal action or raised an exception. Its `evaluation` holds the
+            figures of the finished games, and finished blocks stay in the folder.
+        IncompleteTournamentError: a worker process died.
         FileError: the folder isn't empty or can't be written, or the disk is full; the message says how to continue.
         InUseError: another process plays in the folder.
-        OptionError: something in the configuration that cannot be.
+        OptionError: an agent or an option that cannot be played.
         UnknownNameError: an agent that does not exist for this game.
         MissingExtraError: the extra `tournament`, or for Ray `cluster`, is not installed.
     """
     run = Path(folder)
     check_new_folder(run, leftovers=(PLAN,))
-    job, plan = _prepare(config, agents or {})
+    job, plan = prepare(config, agents or {})
     config = _with_whole_paths(config, agents or {})
     with new_folder(run, _USE, leftovers=(PLAN,)):
-        _write_json(run / PLAN, plan)
+        write_plan(run, plan)
         # Last: with both files there, the tournament can be resumed.
         write_text(run / CONFIG, write_yaml(config.model_dump(mode="json")))
         return _play(run, config, job, plan, progress)
@@ -98,68 +92,55 @@ def resume_tournament(
     progress: Callable[[float], None] | None = None,
     changes: Iterable[str] = (),
 ) -> Tournament:
-    """Go on with a tournament that was stopped, playing the blocks that are missing; see `run_tournament`.
+    """Continue a tournament that was stopped: play the missing blocks, and write the results.
 
     Args:
         folder: its run folder.
-        agents: as for `run_tournament`.
-        progress: as for `run_tournament`.
-        changes: `workers=…` and `backend=…`: all else is as it began.
+        agents, progress: as for `run_tournament`.
+        changes: `workers=…` and `backend=…`; nothing else can change.
 
     Raises:
-        FileError, InUseError: as for `run_tournament`.
-        OptionError: no run folder, or an agent that is not what it was.
+        OptionError: not a run folder, or a damaged one, or an agent that has changed.
+        Others as for `run_tournament`.
     """
     run = Path(folder)
-    _read_plan(run)
-    for change in (changes := list(changes)):
-        if change.partition("=")[0] not in ("workers", "backend"):
-            raise OptionError(f"a tournament that has begun cannot be changed: {change}; only workers and backend can")
+    before = read_plan(run)
+    changes = list(changes)
+    for change in changes:
+        if change.partition("=")[0] not in _CHANGEABLE:
+            raise OptionError(f"only {' and '.join(_CHANGEABLE)} can change when a tournament is resumed, got {change}")
     config = load_tournament_config(run / CONFIG, changes)
-    job, plan = _prepare(config, agents or {})
-    _check_same(run, plan)
+    job, plan = prepare(config, agents or {})
+    if changed := before.changes(plan):
+        raise OptionError(
+            f"the tournament in {run} cannot be resumed, because it has changed since it began: {', '.join(changed)}."
+            " Restore what has changed, or begin another tournament"
+        )
     with locked_folder(run, _USE):
         return _play(run, config, job, plan, progress)
 
 
 def read_tournament(folder: str | Path) -> Tournament:
-    """The results of a tournament that is complete, worked out from its blocks.
+    """Return the results of a complete tournament, computed from its blocks.
 
     Raises:
         IncompleteTournamentError: blocks are missing.
-        OptionError: no run folder.
+        OptionError: not a run folder, or a damaged one.
     """
     run = Path(folder)
-    plan, config = _read_plan(run), load_tournament_config(run / CONFIG)
-    kept = BlockFolder(run / BLOCKS, _digest(plan))
-    total = -(-plan["games"] // config.block)
-    blocks = {block: arrays for block in kept.numbers(total) if (arrays := kept.read(block)) is not None}
-    if len(blocks) < total:
-        raise IncompleteTournamentError(run, [block for block in range(total) if block not in blocks], total)
-    return _results(config, plan, [blocks[block] for block in range(total)])
-
-
-def _read_plan(run: Path) -> dict[str, Any]:
-    """What the tournament in a folder is, as `_prepare` said when it began."""
-    if not (run / CONFIG).is_file() or not (run / PLAN).is_file():
-        raise OptionError(
-            f"{run} must be a tournament's folder, with {CONFIG} and {PLAN}. To begin one there: trialea tournament"
-            f" CONFIG --out {run}"
-        )
-    try:
-        plan = json.loads((run / PLAN).read_bytes())
-    except ValueError:
-        plan = None
-    if not isinstance(plan, dict):
-        raise OptionError(
-            f"{run / PLAN} is damaged. The blocks that are finished are not lost: begin the same tournament in another"
-            f" folder, trialea tournament {run / CONFIG} --out OTHER, stop it and put its {PLAN} here"
-        )
-    return plan
+    plan, config = read_plan(run), load_tournament_config(run / CONFIG)
+    schedule = config.make_schedule(config.make_game())
+    if (schedule.games, config.block) != (plan.games, plan.block):
+        raise OptionError(f"{run / CONFIG} must describe the same tournament as {PLAN}. Restore it")
+    kept = BlockFolder(run / BLOCKS, plan.digest)
+    blocks = {block: arrays for block in kept.numbers(plan.num_blocks) if (arrays := kept.read(block)) is not None}
+    if len(blocks) < plan.num_blocks:
+        raise IncompleteTournamentError(run, plan, [b for b in range(plan.num_blocks) if b not in blocks])
+    return _results(config, plan, [blocks[block] for block in range(plan.num_blocks)])
 
 
 def _with_whole_paths(config: TournamentConfig, objects: Mapping[str, AgentLike]) -> TournamentConfig:
-    """The configuration with paths that hold wherever it is read again."""
+    """Return the configuration with absolute paths, so that it can be read from any folder."""
     known = get_spec(config.game).agents
     whole = {
         label: str(Path(agent).resolve())
@@ -170,102 +151,19 @@ def _with_whole_paths(config: TournamentConfig, objects: Mapping[str, AgentLike]
     return config.model_copy(update={"agents": whole})
 
 
-def _prepare(config: TournamentConfig, objects: Mapping[str, AgentLike]) -> tuple[Job, dict[str, Any]]:
-    """What the workers must know, and what the tournament is, as plain data."""
-    if not isinstance(config, TournamentConfig):
-        raise OptionError(f"config must be a TournamentConfig, got {config!r}. Use load_tournament_config")
-    if not isinstance(objects, Mapping):
-        raise OptionError(f"agents must be a mapping from names of the configuration to agents, not {objects!r}")
-    check_backend(config.backend)
-    unknown = sorted(set(objects) - set(config.agents))
-    if unknown:
-        raise OptionError(
-            f"the tournament has no agent called {', '.join(unknown)}; it has: {', '.join(config.agents)}"
-        )
-    game = config.make_game()
-    schedule = config.make_schedule(game)
-    agents: list[str | Agent] = []
-    origins: dict[str, str] = {}
-    for label, name in config.agents.items():
-        agent, origins[label] = _origin(config.game, objects.get(label, name))
-        # What is wrong with it shows here, before anything is played.
-        try:
-            make_agent(agent, game)
-        except UnknownNameError as error:
-            raise UnknownNameError(f"{error}; or, in Python, an object given as agents={{{label!r}: …}}") from None
-        if origins[label].startswith(_OBJECT) and config.workers != 1:
-            _check_copies(label, agent)
-        agents.append(agent)
-    judges = prepare_judges(game, config.regret, config.luck)
-    worst = None if judges.solution is None else config.worst
-    plan = {
-        "format": _FORMAT,
-        "trialea": __version__,
-        "game": game.description(),
-        "agents": origins,
-        "tables": digest_of(schedule.seatings),
-        "games": schedule.games,
-        "seed": config.seed,
-        "duplicate": config.duplicate,
-        "block": config.block,
-        "worst": worst,
-        **asdict(judges.sources),
-    }
-    names, seeds = tuple(config.agents), tuple(agent_seeds(config.seed, len(config.agents)))
-    job = Job(game, tuple(agents), seeds, names, schedule, config.block, worst, luck=judges.values is not None)
-    return job, plan
-
-
-def _origin(game: str, agent: AgentLike) -> tuple[str | Agent, str]:
-    """Return an agent as the workers are to make it, and a text that identifies it."""
-    agent = os.fspath(agent) if isinstance(agent, os.PathLike) else agent
-    if not isinstance(agent, str):
-        return agent, f"{_OBJECT} called {getattr(agent, 'name', None)}"
-    if agent in get_spec(game).agents or not Path(agent).exists():
-        return agent, agent
-    from trialea.agents.model_file import find_model
-
-    file = find_model(Path(agent)).resolve()  # not the run folder, in which a newer checkpoint may appear
-    return str(file), f"a model with SHA-256 {hashlib.sha256(file.read_bytes()).hexdigest()}"
-
-
-def _check_copies(label: str, agent: str | Agent) -> None:
-    """Refuse an agent that cannot be copied to the processes that play."""
-    joblib = load_joblib("tournament", PURPOSE)
-    try:
-        pickle.dumps(joblib.wrap_non_picklable_objects(agent))
-    except Exception as error:  # whatever its parts raise
-        raise OptionError(
-            f"agent {label!r} cannot be copied to the processes that play: {type(error).__name__}: {error}; leave out"
-            " what cannot be copied when it is pickled (__getstate__), or play in one process: workers=1"
-        ) from error
-
-
-def _check_same(run: Path, now: dict[str, Any]) -> None:
-    """Refuse to go on with another tournament than the one that began."""
-    before, now = _read_plan(run), json.loads(json.dumps(now))
-    if before != now:
-        changed = [key for key in {**before, **now} if key != "agents" and before.get(key) != now.get(key)]
-        agents = now["agents"]
-        changed += [f"agent {label}" for label in agents if before.get("agents", {}).get(label) != agents[label]]
-        raise OptionError(
-            f"the tournament in {run} cannot go on, for what it plays is not what it was: {', '.join(changed)}"
-        )
-
-
 def _play(
-    run: Path, config: TournamentConfig, job: Job, plan: dict[str, Any], progress: Callable[[float], None] | None
+    run: Path, config: TournamentConfig, job: Job, plan: Plan, progress: Callable[[float], None] | None
 ) -> Tournament:
-    """Play the blocks that are missing, and write the results."""
-    with resumable(run, f"The finished blocks are kept. {_how_to_resume(run)}"):
+    """Play the missing blocks, and write the results; on a full disk, say how to continue."""
+    with resumable(run, f"The finished blocks are kept. {_how_to_resume(run, plan)}"):
         return _play_blocks(run, config, job, plan, progress)
 
 
 def _play_blocks(
-    run: Path, config: TournamentConfig, job: Job, plan: dict[str, Any], progress: Callable[[float], None] | None
+    run: Path, config: TournamentConfig, job: Job, plan: Plan, progress: Callable[[float], None] | None
 ) -> Tournament:
-    """Play the blocks that are missing, see `_play`."""
-    kept = BlockFolder(run / BLOCKS, _digest(plan))
+    """Play the missing blocks, and write the results."""
+    kept = BlockFolder(run / BLOCKS, plan.digest)
     kept.remove_leftovers()
     blocks = {block: arrays for block in kept.numbers(job.num_blocks) if (arrays := kept.read(block)) is not None}
     waiting = deque(block for block in range(job.num_blocks) if block not in blocks)
@@ -286,54 +184,52 @@ def _play_blocks(
     except BrokenExecutor as error:
         missing = [block for block in range(job.num_blocks) if block not in blocks]
         raise IncompleteTournamentError(
-            run, missing, job.num_blocks, f"a process that played died ({' '.join(str(error).split())}); "
+            run, plan, missing, f"a worker process died ({' '.join(str(error).split())}); "
         ) from error
     finally:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # joblib's, that it was not to finish
+            warnings.simplefilter("ignore", UserWarning)  # joblib warns that it was not to finish
             outcomes.close()
     if failed:
         parts = blocks | unfinished
         match, evaluation = _figures(config, plan, [parts[block] for block in sorted(parts)])
         _, failure = min(failed, key=lambda one: one[0])
-        raise_unfinished(failure, match, evaluation, _how_to_resume(run))
+        raise_unfinished(failure, match, evaluation, _how_to_resume(run, plan))
     tournament = _results(config, plan, [blocks[block] for block in range(job.num_blocks)])
-    _write_json(run / RESULTS, tournament.to_json())
+    write_text(run / RESULTS, json.dumps(tournament.to_json(), indent=2, ensure_ascii=False) + "\n")
     return tournament
 
 
-def _results(config: TournamentConfig, plan: dict[str, Any], blocks: list[Arrays]) -> Tournament:
+def _results(config: TournamentConfig, plan: Plan, blocks: list[Arrays]) -> Tournament:
     """Return the results of a complete tournament from all its blocks."""
     match, evaluation = _figures(config, plan, blocks)
     assert evaluation is not None
     return standings(evaluation, match, config.resamples, config.anchor)
 
 
-def _figures(config: TournamentConfig, plan: dict[str, Any], blocks: list[Arrays]) -> tuple[Match, Evaluation | None]:
+def _figures(config: TournamentConfig, plan: Plan, blocks: list[Arrays]) -> tuple[Match, Evaluation | None]:
     """Return the games of some blocks, at least one, and their evaluation; None if no game is finished."""
     game, names, regret, luck = config.make_game(), tuple(config.agents), None, None
     match = match_of(config.make_schedule(game), blocks)
     if not len(match.numbers):
         return match, None
-    if plan["worst"] is not None:
-        meter = RegretMeter(game, None, len(names), match.schedule.num_units, plan["worst"])
+    if plan.worst is not None:
+        meter = RegretMeter(game, None, len(names), match.schedule.num_units, plan.worst)
         regret = tuple(regret_of(meter, blocks).results(config.confidence))
-    if plan["luck_values"]:
+    if plan.luck_values:
         luck = luck_of(LuckMeter(game, None, match.schedule), blocks).result(match)
-    sources = Sources(**{field.name: plan[field.name] for field in fields(Sources)})
-    return match, summarise(game, match, names, config.confidence, Measurements(regret, luck, sources))
+    return match, summarise(game, match, names, config.confidence, Measurements(regret, luck, plan.sources))
 
 
-def _how_to_resume(folder: Path) -> str:
-    objects = [label for label, origin in _read_plan(folder)["agents"].items() if origin.startswith(_OBJECT)]
-    if not objects:
+def _how_to_resume(folder: Path, plan: Plan) -> str:
+    if not plan.objects():
         return f"To continue: trialea tournament --resume {folder}"
-    given = ", ".join(f"{label!r}: …" for label in objects)
+    given = ", ".join(f"{label!r}: …" for label in plan.objects())
     return f"To continue: resume_tournament({str(folder)!r}, agents={{{given}}})"
 
 
-def _listed(numbers: list[int]) -> str:
-    """Whole numbers in rising order, in words: "0, 4–7"."""
+def _as_ranges(numbers: list[int]) -> str:
+    """Return ascending whole numbers as text: "0, 4–7"."""
     runs: list[list[int]] = []
     for number in numbers:
         if runs and number == runs[-1][1] + 1:
@@ -342,11 +238,3 @@ def _listed(numbers: list[int]) -> str:
             runs.append([number, number])
     shown = [str(low) if low == high else f"{low}–{high}" for low, high in runs[:_MAX_LISTED]]
     return ", ".join([*shown, "…"] if len(runs) > _MAX_LISTED else shown)
-
-
-def _digest(plan: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(plan, sort_keys=True).encode()).hexdigest()
-
-
-def _write_json(path: Path, data: dict[str, Any]) -> None:
-    write_text(path, json.dumps(data, indent=2, ensure_ascii=False) + "\n")
