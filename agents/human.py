@@ -1,13 +1,13 @@
-"""The person at the terminal.
+"""The agent `human`, which asks a person at the terminal.
 
-What is generic is here: asking, numbered choices, hints, help, leaving. What a game's own commands are, and
-which of its actions come to the same, its module `trialea.envs.<game>.names` says:
+This file has the parts that all games share: the prompt, numbered choices, hints, help, leaving. A game's own commands
+are in its module `trialea.envs.<game>.names`:
 
-| function | what it gives |
+| function | result |
 | --- | --- |
 | `how_to(game, state)` | lines of help for the commands that make sense now |
-| `parse_action(game, state, line)` | the action that a typed line stands for; None if it is no command |
-| `menu(game, state)` | groups of legal actions that come to the same, to be picked by number |
+| `parse_action(game, state, line)` | the action that a typed line means; None if it is not a command |
+| `menu(game, state)` | groups of legal actions with the same effect, to be picked by number |
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ _NO_LIST = "There is nothing to pick by number here."
 
 
 class GameQuit(TrialeaError):
-    """The person at the terminal wants to stop playing."""
+    """The person at the terminal has left the game."""
 
 
 class HumanAgent:
-    """Asks a person for every action.
+    """An agent that asks a person for every action.
 
     Args:
-        game: the game to be played.
-        seed: means nothing here; every agent takes one.
+        game: the game that is played.
+        seed: not used; every agent takes one.
         hints: whether to show the exact values of the best actions.
-        ask: shows a prompt and returns the line that was typed.
-        show: shows some text on lines of its own.
+        ask: shows a prompt and returns the line that the person types.
+        show: shows a text on lines of its own.
     """
 
     name = "human"
@@ -62,15 +62,15 @@ class HumanAgent:
         self._unsolved = ""  # why there are no hints
 
     def act(self, states: States) -> NDArray[np.int64]:
-        """The action (B,) that the person chooses in each of the (B,) states, one after the other.
+        """Return the action (B,) that the person chooses in each of the (B,) states, one after the other.
 
         Raises:
-            GameQuit: the person typed `q`, or ended the input, or pressed Ctrl-C.
+            GameQuit: the person typed `q`, ended the input or pressed Ctrl-C.
         """
         return np.array([self._ask_in(states[i : i + 1].view(np.recarray)) for i in range(len(states))], np.int64)
 
     def _ask_in(self, single: States) -> int:
-        """Ask until the answer is a legal action in the only state of `single`."""
+        """Ask until the answer is a legal action in the one state of `single`."""
         state = single[0]
         self._show("\n" + self.game.text(state))
         self._show_choices(single)
@@ -89,7 +89,7 @@ class HumanAgent:
                 self._show(f"That cannot be played: {error}")
 
     def _answer(self, single: States, line: str) -> int | None:
-        """The action that a line stands for; or do what it asks for, and None."""
+        """Return the action that a line means. If it is a command instead, obey it and return None."""
         word = line.lower()
         if word in ("q", "quit", "exit"):
             raise GameQuit("the game was left")
@@ -121,7 +121,7 @@ class HumanAgent:
         return None
 
     def _show_choices(self, single: States) -> None:
-        """The game's own commands, and the menu with one line for each group."""
+        """Show the game's own commands, and the menu with one line for each group."""
         game, state = self.game, single[0]
         groups = self._words.menu(game, state)
         lines = [f"  {line}" for line in self._words.how_to(game, state)]
@@ -135,7 +135,7 @@ class HumanAgent:
             self._show_hints(single)
 
     def _show_all(self, single: States) -> None:
-        """Every action of every group of the menu, with its index in the action space."""
+        """Show every action of every group of the menu, with its index in the action space."""
         groups = self._words.menu(self.game, single[0])
         actions = [action for group in groups for action in group]
         lines = [f"  #{action:<5}  {self.game.action_name(single[0], action)}" for action in actions]
@@ -152,7 +152,7 @@ class HumanAgent:
         )
 
     def _show_hints(self, single: States) -> None:
-        """The best actions with their exact values, one for each value."""
+        """Show the best actions with their exact values, one action for each value."""
         values = self._values(single)
         if values is None:
             self._show(f"There are no hints: {self._unsolved}.")
@@ -168,7 +168,7 @@ class HumanAgent:
         self._show("\n".join(["Best, with the exact value of each:", *lines]))
 
     def _values(self, single: States) -> NDArray[np.float64] | None:
-        """The exact value (A,) of every action, NaN where illegal; None where the game is not solved."""
+        """Return the exact value (A,) of every action, NaN where it is illegal; None if the game is not solved."""
         if self._solution is None and not self._unsolved:
             self._show("Looking up the exact solution, which may take a moment the first time.")
             try:

@@ -1,15 +1,15 @@
-"""Exact values of rethrowing dice, one die at a time.
+"""Exact values of rethrowing dice, one die at a time. The solvers of No Dice and Poker Figures share these kernels.
 
-**Different dice.** A *keep pattern* says of each die which face it keeps, or that it is thrown again: a die with k
-distinct faces has k + 1 slots, the last for "thrown again". The expected value of a pattern is the mean over the faces
-of any one of its thrown dice of the values of the patterns with that die kept, so a pass over each die fills the whole
-lattice from its corner of full throws. The best pattern to keep from a throw is found by the same passes with a maximum
-for the mean. Faces that score alike are one slot with their joint probability, which halves the lattice for No Dice's
-dice.
+**Different dice.** A *keep pattern* gives for each die either the face that it keeps, or that it is thrown again. A die
+with k distinct faces has k + 1 slots, the last for "thrown again". To get the expected value of a pattern, take any one
+of its thrown dice, and average over its faces the values of the patterns that keep this die. One pass over each die
+therefore fills the whole lattice, starting from the full throws. The same passes with a maximum in place of the mean
+find the best pattern to keep from a throw. Faces that score alike share one slot with their joint probability. For the
+dice of No Dice that halves the lattice.
 
-**Equal dice.** Which die shows what is nothing then, and a *keep* is the multiset of the faces kept: 462 of them for
-five dice. A keep's expected value is the mean over the faces of the next die of the values of the keeps with that die
-more; the best keep of a throw is the throw itself or the best keep of the throws with one die fewer.
+**Equal dice.** The order of the dice doesn't matter, so a *keep* is the multiset of the kept faces. Five dice have 462
+keeps. The expected value of a keep is the mean, over the faces of the next die, of the keeps with this die added. The
+best keep of a throw is the throw itself, or the best keep with one die fewer.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ class Lattice(NamedTuple):
         sizes: (n,) uint64, distinct faces of each die.
         strides: (n,) uint64, how far apart two slots of a die lie in a pattern's number; die 0 varies fastest.
         weights: (n, 6) float64, the probability of each distinct face.
-        bases: uint64, for each die in turn: the patterns from which its slots start, with full throws above it.
-        first: (n + 1,) int64, where each die's stretch of `bases` begins.
+        bases: uint64, for each die in turn: the patterns at which its slots start, with all later dice kept.
+        first: (n + 1,) int64, where the part of `bases` for each die begins.
         full: (6^n,) uint64, the pattern that keeps every die, for each throw (die 0 the lowest digit in base six).
         again: (n, 6) int64, what to add to a throw's full pattern to throw again a die that shows a face (0 to 5).
-        num_patterns: how many patterns there are.
+        num_patterns: the number of patterns.
     """
 
     sizes: Any
@@ -54,10 +54,10 @@ class Lattice(NamedTuple):
 
 
 def make_lattice(faces: Sequence[Sequence[Any]], lanes: int = 1) -> Lattice:
-    """The lattice for dice with the given six faces each; equal faces share a slot.
+    """Return the lattice for dice with the given six faces each; equal faces share a slot.
 
-    With more `lanes` than one it is of so many problems side by side: every pattern stands for that many numbers, one
-    after the other, and the kernels' loops are over all of them.
+    With several `lanes` it holds several problems side by side: each pattern has one number for each of them, next to
+    each other, and the kernels' loops go over all of them.
     """
     dice = len(faces)
     distinct = [list(dict.fromkeys(die)) for die in faces]
@@ -83,7 +83,7 @@ def make_lattice(faces: Sequence[Sequence[Any]], lanes: int = 1) -> Lattice:
 
 
 def _sums(parts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
-    """Every sum of one number from each part, the first part varying fastest."""
+    """Return every sum of one number from each part; the first part varies fastest."""
     total = np.zeros(1, np.int64)
     for part in reversed(parts):
         total = np.add.outer(total, part).reshape(-1)
@@ -92,7 +92,7 @@ def _sums(parts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
 
 @kernel
 def expect(values: Any, lattice: Any) -> None:
-    """Fill the lattice's values (num_patterns,) with expectations from those of its full throws."""
+    """Fill the values (num_patterns,) of all patterns with expectations, given those of the full throws."""
     for die in range(len(lattice.sizes)):
         size, stride = lattice.sizes[die], lattice.strides[die]
         for k in range(lattice.first[die], lattice.first[die + 1]):
@@ -108,7 +108,7 @@ def expect(values: Any, lattice: Any) -> None:
 
 @kernel
 def choose_best(values: Any, lattice: Any) -> None:
-    """Turn each full throw's value into the best over keeping it whole and throwing again any of its dice."""
+    """Replace the value of each full throw by the best over all sets of its dice to throw again, the empty one too."""
     for die in range(len(lattice.sizes) - 1, -1, -1):
         size, stride = lattice.sizes[die], lattice.strides[die]
         for k in range(lattice.first[die], lattice.first[die + 1]):
@@ -122,9 +122,9 @@ def choose_best(values: Any, lattice: Any) -> None:
 
 @kernel
 def spread(chances: Any, lattice: Any) -> None:
-    """Let the dice fall: the chance of every pattern is added to those of the full throws that it can become.
+    """Throw the dice: add the probability of every pattern to the full throws that it can become.
 
-    What lies elsewhere than at the full throws then means nothing.
+    After the call only the entries of full throws are meaningful.
     """
     for die in range(len(lattice.sizes) - 1, -1, -1):
         size, stride = lattice.sizes[die], lattice.strides[die]
@@ -140,20 +140,20 @@ def spread(chances: Any, lattice: Any) -> None:
 class KeepLattice(NamedTuple):
     """The shape of the lattice of keeps of n equal dice, as the kernels read it.
 
-    A keep is a sorted tuple of at most n kinds of face. Keeps are numbered by their size, from the empty one, which is
-    number 0, to the full throws, which come last; those of one size are in lexicographic order. Kernels go over pairs
-    of keeps, since a maximum of two sources at a time compiles to vector instructions where one of one does not.
+    A keep is a sorted tuple of at most n kinds of face. Keeps are numbered by their size, from the empty one, number 0,
+    to the full throws at the end; keeps of one size are in lexicographic order. Kernels read keeps in pairs, because a
+    maximum over two sources at a time compiles to vector instructions, and a maximum over one does not.
 
     Attributes:
-        more: (num_partial, k or k + 1) uint64, the keep with one more die of each kind, for those that are not full.
-            Where the number of kinds is odd, a column of probability 0 makes it even.
+        more: (num_partial, k or k + 1) uint64, the keep with one more die of each kind, for the keeps that are not
+            full. If the number of kinds is odd, a column of probability 0 makes it even.
         weights: (k or k + 1,) float64, the probability of each kind on one die.
-        fewer: (pairs, 2) uint64, for each keep in turn but the empty one: the keeps with one die fewer, by twos, the
-            last one twice where their number is odd.
-        first: (num_keeps + 1,) int64, where each keep's stretch of `fewer` begins.
+        fewer: (pairs, 2) uint64, for each keep in turn but the empty one: the keeps with one die fewer, in pairs. If
+            their number is odd, the last one stands twice.
+        first: (num_keeps + 1,) int64, where the part of `fewer` for each keep begins.
         chances: (num_keeps - num_partial,) float64, the probability of each full throw.
-        num_partial: how many keeps are not full, so the number of the first full throw.
-        num_keeps: how many keeps there are.
+        num_partial: the number of keeps that are not full, and so the number of the first full throw.
+        num_keeps: the number of keeps.
     """
 
     more: Any
@@ -166,13 +166,13 @@ class KeepLattice(NamedTuple):
 
 
 def keeps_of(num_dice: int, num_kinds: int) -> list[tuple[int, ...]]:
-    """Every keep of so many equal dice with so many kinds of face, in the order of the lattice."""
+    """Return every keep of `num_dice` equal dice with `num_kinds` kinds of face, in the order of the lattice."""
     kinds = range(num_kinds)
     return [keep for size in range(num_dice + 1) for keep in combinations_with_replacement(kinds, size)]
 
 
 def make_keep_lattice(num_dice: int, weights: Sequence[float]) -> KeepLattice:
-    """The lattice of keeps for `num_dice` equal dice that show each kind of face with the probability given."""
+    """Return the lattice of keeps for `num_dice` equal dice, given the probability of each kind of face."""
     keeps = keeps_of(num_dice, len(weights))
     number = {keep: k for k, keep in enumerate(keeps)}
     partial = [keep for keep in keeps if len(keep) < num_dice]
@@ -192,7 +192,7 @@ def make_keep_lattice(num_dice: int, weights: Sequence[float]) -> KeepLattice:
 
 
 def _chance(throw: tuple[int, ...], weights: Sequence[float]) -> float:
-    """The probability that equal dice show these faces in any order."""
+    """Return the probability that equal dice show these faces in any order."""
     counts = [throw.count(kind) for kind in range(len(weights))]
     orders = factorial(len(throw)) // prod(map(factorial, counts))
     return orders * prod(weight**count for weight, count in zip(weights, counts, strict=True))
@@ -200,7 +200,7 @@ def _chance(throw: tuple[int, ...], weights: Sequence[float]) -> float:
 
 @kernel
 def expect_keeps(values: Any, lattice: Any) -> None:
-    """Fill the values (num_keeps, N) of the keeps with expectations from those of the full throws, in N problems."""
+    """Fill the values (num_keeps, N) of all keeps with expectations, given those of the full throws, in N problems."""
     lanes = np.uint64(values.shape[1])
     weights = lattice.weights
     for k in range(lattice.num_partial - 1, -1, -1):
@@ -219,8 +219,8 @@ def choose_keeps(values: Any, lattice: Any) -> None:
     """Give each full throw the best value of throwing again any of its dice, one at least, in N problems.
 
     Args:
-        values: (num_keeps, N), in: the value of every keep that is not full, as `expect_keeps` leaves it; out: at the
-            full throws the best of their keeps (what lies elsewhere then means nothing).
+        values: (num_keeps, N), in: the value of every keep that is not full, from `expect_keeps`; out: for each full
+            throw the best of its keeps. The other entries are then not meaningful.
         lattice: the dice.
     """
     lanes = np.uint64(values.shape[1])
@@ -237,7 +237,7 @@ def choose_keeps(values: Any, lattice: Any) -> None:
 
 @kernel
 def copy(source: Any, out: Any) -> None:
-    """Copy `source` (N,) to `out`; the compiler makes far less code of this than of an assignment of slices."""
+    """Copy `source` (N,) to `out`. This compiles to far less code than an assignment of slices."""
     for lane in range(np.uint64(len(out))):
         out[lane] = source[lane]
 

@@ -224,6 +224,9 @@ class Normalization(nn.Module):
         OptionError: it does not normalize observations of this size.
     """
 
+    mean: torch.Tensor
+    scale: torch.Tensor
+
     def __init__(self, statistics: Any, size: int) -> None:
         super().__init__()
         running = getattr(statistics, "obs_rms", None)

@@ -1,4 +1,4 @@
-"""An agent's policy in given positions: asked for in batches, and checked."""
+"""An agent's policy in given states: queried in batches, and checked. The exact evaluators of all games use it."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from trialea.envs.errors import IllegalActionError, OptionError
 from trialea.envs.game import Game, States
 from trialea.envs.jit import entry
 
-_ROUNDING = 1e-3  # probabilities may sum to 1 but for so much
+_ROUNDING = 1e-3  # how far the sum of probabilities may be from 1
 
 
 class Choices(NamedTuple):
-    """What an agent does in N positions.
+    """An agent's policy in N states: its actions, or the probabilities of its actions.
 
     Attributes:
-        actions: (N,) int64, the actions of a deterministic agent; (0,) for any other.
-        probabilities: (N, A), the probability of each action, which may be off by a factor that is the same for all
-            actions of a position; (0, A) for a deterministic agent.
-        sums: (N,) float64, the sums of the probabilities; (0,) for a deterministic agent.
+        actions: (N,) int64, the actions of a deterministic agent; (0,) for any other agent.
+        probabilities: (N, A), the probability of each action, not yet divided by the row's sum; (0, A) for a
+            deterministic agent.
+        sums: (N,) float64, the sum of each row of `probabilities`; (0,) for a deterministic agent.
     """
 
     actions: NDArray[np.int64]
@@ -33,17 +33,17 @@ class Choices(NamedTuple):
 
 
 def require_explicit_policy(agent: Agent) -> None:
-    """Raise `OptionError` where an agent's policy cannot be known: it is random and tells no probabilities."""
+    """Raise `OptionError` if an agent is neither deterministic nor has `action_probabilities`."""
     if not is_deterministic(agent) and not isinstance(agent, HasProbabilities):
         raise OptionError(
-            f"the policy of agent {agent.name!r} cannot be known: it must say that it is deterministic (deterministic ="
-            " True) or have a method action_probabilities(states) that gives the (B, A) probabilities of its actions"
+            f"the policy of agent {agent.name!r} cannot be known. Give it an attribute deterministic = True, or a"
+            " method action_probabilities(states) that returns the (B, A) probabilities of its actions"
         )
 
 
 @contextmanager
 def error_context(name: str, game: Game, states: States) -> Iterator[None]:
-    """Tell an error of the agent of this name's own, as it is asked about (B,) `states`, where it happened."""
+    """Add the agent's name and the first of (B,) `states` as a note to any exception that the agent raises."""
     try:
         yield
     except Exception as error:
@@ -53,12 +53,12 @@ def error_context(name: str, game: Game, states: States) -> Iterator[None]:
 
 
 def query_policy(agent: Agent, game: Game, states: States) -> Choices:
-    """What `agent` does in each of the (N,) `states` of `game`, none of them over.
+    """Return the policy of `agent` in each of the (N,) `states` of `game`, none of which is the end of a game.
 
     Raises:
-        OptionError: see `require_explicit_policy`; or what it gives are no probabilities.
-        IllegalActionError: it chooses an action that is not legal, or gives one a positive probability; names agent,
-            action and position.
+        OptionError: the policy is not explicit, see `require_explicit_policy`, or its probabilities are wrong.
+        IllegalActionError: the agent chooses an illegal action or gives it a positive probability; the message names
+            the agent, the action and the position.
     """
     require_explicit_policy(agent)
     count = len(states)
@@ -69,7 +69,7 @@ def query_policy(agent: Agent, game: Game, states: States) -> Choices:
         try:
             actions = game.as_actions(given, count)
         except IllegalActionError as error:
-            raise IllegalActionError(f"agent {agent.name!r} gave no actions: {error}") from None
+            raise IllegalActionError(f"agent {agent.name!r} returned an invalid array of actions: {error}") from None
         place = game.loops.first_illegal(states, np.arange(count), actions, game.num_actions, game.tables)
         if place >= 0:
             raise _blame(agent, game, states[place], int(actions[place]))
@@ -77,12 +77,12 @@ def query_policy(agent: Agent, game: Game, states: States) -> Choices:
     assert isinstance(agent, HasProbabilities)
     with error_context(agent.name, game, states):
         found = np.ascontiguousarray(agent.action_probabilities(states))
-    if found.dtype.kind in "iub" or found.dtype == np.float16:  # all on one action; or halves, which are not compiled
+    if found.dtype.kind in "iub" or found.dtype == np.float16:  # one-hot integers; or halves, which are not compiled
         found = found.astype(np.float32)
     if found.shape != (count, game.num_actions) or found.dtype.kind != "f":
         raise OptionError(
-            f"action_probabilities of agent {agent.name!r} must be an array of shape ({count}, {game.num_actions}) of"
-            f" numbers with decimals, not of shape {found.shape} of {found.dtype}"
+            f"action_probabilities of agent {agent.name!r} must return a floating-point array of shape"
+            f" ({count}, {game.num_actions}), got shape {found.shape} of {found.dtype}"
         )
     sums = np.empty(count)
     place, action = first_wrong(found, game.masks(states), _ROUNDING, sums)
@@ -90,8 +90,8 @@ def query_policy(agent: Agent, game: Game, states: States) -> Choices:
         raise _blame(agent, game, states[place], action)
     if place >= 0:
         raise OptionError(
-            f"action_probabilities of agent {agent.name!r} must be at least 0 and sum to 1; they are"
-            f" from {found[place].min():.6g} to {found[place].max():.6g} and sum to {found[place].sum():.6g} here:\n"
+            f"action_probabilities of agent {agent.name!r} must be at least 0 and sum to 1, got numbers"
+            f" from {found[place].min():.6g} to {found[place].max():.6g} with sum {found[place].sum():.6g} here:\n"
             + game.text(states[place])
         )
     return Choices(np.empty(0, np.int64), found, sums)
@@ -104,9 +104,9 @@ def _blame(agent: Agent, game: Game, state: Any, action: int) -> IllegalActionEr
 
 @entry
 def first_wrong(probabilities: Any, masks: Any, rounding: Any, sums: Any) -> Any:
-    """The first row of `probabilities` (N, A) that is no distribution over the legal actions in `masks`, or -1.
+    """Return the first row of `probabilities` (N, A) that is not a distribution over the legal actions in `masks`.
 
-    With it comes the illegal action of positive probability, or -1 where that is not what is wrong. Fills `sums` (N,).
+    Also return the illegal action that has a positive probability. Either is -1 if there is none. Fills `sums` (N,).
     """
     for i in range(len(probabilities)):
         total = 0.0

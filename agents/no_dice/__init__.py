@@ -1,1 +1,1 @@
-"""Agents and exact solutions for No Dice."""
+"""Agents and exact solutions for No Dice. `solver.py` is the way in; the others are its parts."""

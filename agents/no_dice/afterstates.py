@@ -1,11 +1,12 @@
-"""Positions between turns of No Dice as numbers for a network, and turns played by what it makes of them.
+"""Afterstates of No Dice: positions between turns as numbers for a network, and turns played by its values.
 
-See `trialea.agents.afterstate`. A position is the total of each player, from the player to move next on. For each of
-them a network reads whether it is in, and its total as weights of up to 41 points between 0 and the target, all 0 but
-those of the points on its two sides: what is linear in these is any function of the total. The game's own estimate is
-that who is out does not win.
+See `trialea.agents.afterstate`. A position is the total of each player, in the order of turns from the player to move
+next. For each player the network reads whether the player is in, and the total. The total is given by weights on up to
+41 points between 0 and the target: only the two points next to it have a weight. So a linear function of the weights
+can be any function of the total. The game's own estimate is that a player who is out does not win.
 
-A turn leads to no more positions than it can score points, so all of them are valued, and the turn is solved for that.
+A turn leads to at most as many positions as there are scores. All of them are valued, and the turn is solved for these
+values.
 """
 
 from __future__ import annotations
@@ -21,16 +22,13 @@ from trialea.agents.no_dice.turn import LANES, NUM_SCORES, make_turn
 from trialea.envs.game import Game, States
 from trialea.envs.jit import entry, plain
 
-OUT = -10.0  # the logit of who is out
+OUT = -10.0  # the logit of a player who is out
 MOST_POINTS = 41
 
 
 @entry
 def fill_policies(payoffs: Any, turn: Any, policies: Any, worths: Any) -> None:
-    """What is done with each throw, the choices (N, throws, K) of N turns for `payoffs` (N, NUM_SCORES).
-
-    And what the turns are worth (N,).
-    """
+    """Fill the choices (N, throws, K) of N turns and their values (N,), for `payoffs` (N, NUM_SCORES)."""
     count, throws, kinds = policies.shape
     payoff, rows = np.empty((NUM_SCORES, LANES)), np.empty((throws + 1, turn.lattice.num_patterns, LANES))
     choices = np.empty((throws, kinds, LANES), np.uint8)
@@ -52,11 +50,11 @@ class Afterstates:
         self.num_features = game.num_players * (2 + len(self._points))
 
     def features(self, states: States) -> NDArray[np.float32]:
-        """The positions in which the turns of (B,) states began, as numbers (B, D)."""
+        """Return features (B, D) of the positions in which the turns of (B,) states began."""
         return self.describe(self.totals(states))
 
     def totals(self, states: States) -> NDArray[np.int64]:
-        """The totals (B, n) from the player to move on; the target for players who are out."""
+        """Return the totals (B, n) from the player to move on; the target for players who are out."""
         players = self._game.num_players
         seats = (self._game.movers(states)[:, None] + np.arange(players)) % players
         totals = np.where(states.finished[:, :players] != 0, self._game.options.target, states.scores[:, :players])
@@ -64,7 +62,7 @@ class Afterstates:
         return turned
 
     def describe(self, totals: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Positions of these `totals` (B, n) as numbers (B, D)."""
+        """Return features (B, D) of positions with these `totals` (B, n)."""
         is_in = totals < self._game.options.target
         near = 1.0 - abs(totals[:, :, None] - self._points) / self._points[1]
         parts = [
@@ -75,29 +73,29 @@ class Afterstates:
         return np.concatenate(parts, axis=1).astype(np.float32)
 
     def payoffs(self, totals: NDArray[np.int64], values: Values) -> NDArray[np.float64]:
-        """What each score of a turn is worth to the mover, (B, NUM_SCORES), at these totals (B, n)."""
+        """Return the value of each score of a turn to the mover, (B, NUM_SCORES), at these totals (B, n)."""
         count, players = totals.shape
         after = np.repeat(totals[:, None], NUM_SCORES, axis=1)
         after[:, :, 0] += np.arange(NUM_SCORES)
         after = after.reshape(-1, players)
         still = np.flatnonzero(after[:, 0] < self._game.options.target)
         after = after[still]
-        following = 1 + np.argmax(after[:, 1:] < self._game.options.target, axis=1)  # who moves next
+        following = 1 + np.argmax(after[:, 1:] < self._game.options.target, axis=1)  # the player to move next
         places = (following[:, None] + np.arange(players)) % players
         shares = values.shares(self.describe(np.take_along_axis(after, places, axis=1)))
-        found = np.zeros(count * NUM_SCORES)  # who is out has lost
+        found = np.zeros(count * NUM_SCORES)  # a player who is out has lost
         found[still] = shares[np.arange(len(still)), players - following]
         return found.reshape(count, NUM_SCORES)
 
     def player(self, values: Values) -> AfterstatePlayer:
-        """Whoever plays its turns to the best of these values."""
+        """Return a player that plays each turn exactly for these values."""
         return AfterstatePlayer(self._game, self, values)
 
 
 class AfterstatePlayer:
-    """Plays turns to the best of a network's values of the positions after them, exactly.
+    """A player of turns, exact for a network's values of the positions after them.
 
-    For ties see `trialea.agents.no_dice.play`.
+    `trialea.agents.no_dice.play` has the rule for ties.
     """
 
     def __init__(self, game: Game, afterstates: Afterstates, values: Values) -> None:
@@ -107,13 +105,13 @@ class AfterstatePlayer:
         self._turn = make_turn(game.options.intermediates)
 
     def act(self, states: States) -> NDArray[np.int64]:
-        """A legal action (B,) for each of the (B,) states."""
+        """Return a legal action (B,) for each of the (B,) states."""
         return self.decide(states)[0]
 
     def decide(self, states: States) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """A legal action for each of the (B,) states, and the mover's share of the win before its turn's first throw.
+        """Return legal actions (B,), and the mover's share of the win (B,) before the first throw of its turn.
 
-        The latter is exact, and NaN where another throw lies.
+        The share is exact. It is NaN in states after a later throw.
         """
         turn, throws = self._turn, self._game.options.throws
         totals, which = np.unique(self._afterstates.totals(states), axis=0, return_inverse=True)

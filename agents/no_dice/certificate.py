@@ -1,4 +1,4 @@
-"""How far a solution of No Dice can be trusted: what a player could gain by other play, and what hangs on ties."""
+"""The certificate of a solution of No Dice: how much a player could gain by other play, and how much ties matter."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOST_STEPS = 1000
 
 @kernel
 def _is_tied(payoff: Any, left: Any, turn: Any, rows: Any, kind: Any) -> Any:
-    """Whether on a kind of throw, with `left` throws to come, more than one choice is best, in any lane."""
+    """Return whether more than one choice is best on a kind of throw, with `left` throws to come, in any lane."""
     if left == 0 and turn.add_up[kind] >= 0:
         return False
     b0, b1, b2, b3 = four(rows[left + 1, turn.full[kind]])
@@ -48,15 +48,15 @@ def _is_tied(payoff: Any, left: Any, turn: Any, rows: Any, kind: Any) -> Any:
 def _most_over_ties(
     payoff: Any, worth: Any, sign: Any, turn: Any, rows: Any, tied: Any, choices: Any, most: Any
 ) -> None:
-    """The most that `sign` × what scores are worth to somebody can come to, over the mover's best choices.
+    """Maximise `sign` × the expected worth of the turn to another player, over the mover's best choices.
 
     Args:
-        payoff, worth: (NUM_SCORES, LANES), what each score is worth to the mover, and to somebody else.
+        payoff, worth: (NUM_SCORES, LANES), the value of each score to the mover, and to another player.
         sign: 1, or -1 for the least.
         turn, rows: the tables, and the mover's `fill_rows`.
-        tied: (throws, K) bool, where there is more than one best choice.
+        tied: (throws, K) bool, whether there is more than one best choice.
         choices: (throws, K, LANES), a best choice everywhere.
-        most: (throws + 1, num_patterns, LANES), out; the last numbers of the last row are those asked for.
+        most: (throws + 1, num_patterns, LANES), out; the result is the last pattern of the last row.
     """
     for t in range(1, len(rows)):
         for kind in range(len(turn.full)):
@@ -82,12 +82,12 @@ def _most_over_ties(
 
 @entry
 def tie_spread(payoff: Any, worth: Any, turn: Any, rows: Any, choices: Any, most: Any) -> Any:
-    """The largest difference, in any lane, that the mover's ties make to the value of any other player.
+    """Return the largest difference, in any lane, that the mover's ties make to the value of any other player.
 
     Args:
-        payoff: (NUM_SCORES, LANES), what each score is worth to the mover.
-        worth: (n, NUM_SCORES, LANES), what it is worth to each player, the mover first.
-        turn, rows, choices: the tables, and what `play_out` made of the payoff.
+        payoff: (NUM_SCORES, LANES), the value of each score to the mover.
+        worth: (n, NUM_SCORES, LANES), its value to each player, the mover first.
+        turn, rows, choices: the tables, and the results of `play_out` for the payoff.
         most: (throws + 1, num_patterns, LANES) scratch.
     """
     tied = np.empty(choices.shape[:2], np.bool_)
@@ -108,12 +108,12 @@ def tie_spread(payoff: Any, worth: Any, turn: Any, rows: Any, choices: Any, most
 
 @entry
 def best_values(payoff: Any, constant: Any, factor: Any, turn: Any, rows: Any, values: Any) -> None:
-    """The values (LANES,) of the best turns where a score of 0 pays constant + factor × the value itself.
+    """Find the values (LANES,) of the best turns if a score of 0 pays constant + factor × the value itself.
 
-    Scores of 0 all round are rare enough for repeated substitution to settle in a few steps.
+    Scores of 0 by all players are rare, so repeated substitution settles in a few steps.
 
     Args:
-        payoff: (NUM_SCORES, LANES), what each score pays; that of 0 is written here.
+        payoff: (NUM_SCORES, LANES), what each score pays; the payoff of 0 is written here.
         constant, factor: (LANES,).
         turn: the tables.
         rows: (throws + 1, num_patterns, LANES), out: see `fill_rows`.
@@ -133,16 +133,16 @@ def best_values(payoff: Any, constant: Any, factor: Any, turn: Any, rows: Any, v
 
 @kernel
 def _respond(better: Any, chances: Any, turn: Any, rows: Any, out: Any) -> None:
-    """Everybody's best response round LANES cycles to what the others play.
+    """Find every player's best response to the others' play, round LANES cycles.
 
     Args:
-        better: (n, n, NUM_SCORES, LANES), what each score is worth to each player who responds from then on, by
-            position and player from its mover on.
+        better: (n, n, NUM_SCORES, LANES), the value of each score to each player if that player responds from then on,
+            by position and player from its mover on.
         chances: (n, NUM_SCORES, LANES), of each score as it is played, by position.
         turn: the tables.
         rows: scratch for `best_values`.
-        out: (n, n, LANES), in: at [r, 0], a guess; out: what each player can come to, by position and player from its
-            mover on.
+        out: (n, n, LANES), in: at [r, 0], a guess; out: the value of each player's best response, by position and
+            player from its mover on.
     """
     players = len(better)
     constant, factor = np.empty((players, LANES)), np.empty((players, LANES))
@@ -165,7 +165,7 @@ def _respond(better: Any, chances: Any, turn: Any, rows: Any, out: Any) -> None:
 
 @kernel
 def _differ(one: Any, other: Any) -> Any:
-    """Whether two rows of LANES numbers differ anywhere."""
+    """Return whether two rows of LANES numbers differ anywhere."""
     different = False
     for lane in range(LANES):
         different = different or one[lane] != other[lane]
@@ -185,22 +185,22 @@ def certify_cycles(
     out: Any,
     largest: Any,
 ) -> None:
-    """Work out best responses in each cycle, and how good the table is.
+    """Find the best responses in each cycle, and the largest errors of the table.
 
     Args:
         table: (T^n, n + 1), all positions, see `trialea.agents.no_dice.cycles`.
-        fewer: (T^(n-1), ≥ n - 1), those of a player less.
-        replies: (T^n, n), what each player comes to by best responses; those of positions of a greater sum are needed.
-        fewer_replies: (T^(n-1), n - 1), those of a player less.
+        fewer: (T^(n-1), ≥ n - 1), the positions of one player fewer.
+        replies: (T^n, n), the value of each player's best response; positions with a greater sum must be known.
+        fewer_replies: (T^(n-1), n - 1), the same for one player fewer.
         codes: (C,), one position of each cycle.
         target: T.
         turn: the tables of a turn.
         choices: (throws, K, LANES) scratch.
         out: (C, n, n), the rows of `replies` of the cycles' positions, in the order in which they follow each other.
-        largest: (4,), raised to the largest found of: the difference between a player's value and what one turn as
-            it is played makes of it, or for the mover the best turn (ERROR); what the mover gains by another turn
-            (ONE_TURN); what a player gains by a best response (BEST_RESPONSE); what ties make of others' values, with
-            three players or more (TIE_SPREAD).
+        largest: (4,), raised to the largest of these. ERROR: the difference between a player's value and its value
+            after one more turn, the best turn for the mover and the turn that is played for the others. ONE_TURN: the
+            mover's gain by another turn. BEST_RESPONSE: a player's gain by a best response. TIE_SPREAD: the difference
+            that ties make to other players' values, with three players or more.
     """
     players = out.shape[1]
     rows = np.empty((len(choices) + 1, turn.lattice.num_patterns, LANES))

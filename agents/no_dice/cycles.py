@@ -1,14 +1,14 @@
-"""Positions of No Dice between turns, and the equilibrium of each round in which everybody may score 0.
+"""Positions of No Dice between turns, and the equilibrium of each cycle of positions in which all players score 0.
 
 A position of n players is the vector of their totals, the mover's first, each below the target T. Its *code* is its
-number in base T, so that a table of all positions is an array of T^n rows in the order of its axes. When the mover has
-scored, the next player comes first and the mover last, or is out. Totals never fall, so positions lead to others of a
-greater sum, or of fewer players, with one exception: if everybody scores 0 the position comes back after n turns. Those
-n positions, the rotations of one vector, are a *cycle* and are solved together.
+number in base T, so a table of all positions is an array of T^n rows in the order of its axes. When the mover has
+scored, the next player comes first, and the mover comes last or is out. Totals never fall. So a position leads to
+positions with a greater sum or fewer players, with one exception: if all players score 0, the position comes back after
+n turns. These n positions, the rotations of one vector, are a *cycle* and are solved together.
 
-Tables hold for each position the probabilities of winning, the mover's first, and then one number more: what the mover
-takes a score of 0 to be worth when it chooses. That is its probability of winning in the cycle's next position, except
-where no choice of everybody's is best against itself (see `solve_cycles`).
+For each position, tables hold the probabilities of winning, the mover's first, and one more number: the value that the
+mover gives to a score of 0 when it chooses. It is the mover's probability of winning in the cycle's next position,
+except in cycles without an equilibrium of deterministic choices (see `solve_cycles`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MOST_ROUNDS = 16
 
 
 def cycles_of(total: int, num_players: int, target: int) -> NDArray[np.int64]:
-    """The least code (C,) of every cycle whose totals add up to `total`."""
+    """Return the least code (C,) of every cycle whose totals add up to `total`."""
     first = np.indices((target,) * (num_players - 1)).reshape(num_players - 1, -1)
     last = total - first.sum(axis=0)
     codes = np.ravel_multi_index((*first, np.clip(last, 0, target - 1)), (target,) * num_players)
@@ -41,7 +41,7 @@ def cycles_of(total: int, num_players: int, target: int) -> NDArray[np.int64]:
 
 
 def rotated(codes: NDArray[np.int64], num_players: int, target: int) -> NDArray[np.int64]:
-    """The codes of the positions after a score of 0."""
+    """Return the codes of the positions after a score of 0."""
     high = target ** (num_players - 1)
     turned: NDArray[np.int64] = codes % high * target + codes // high
     return turned
@@ -49,15 +49,15 @@ def rotated(codes: NDArray[np.int64], num_players: int, target: int) -> NDArray[
 
 @kernel
 def fill_worth(table: Any, fewer: Any, code: Any, target: Any, lane: Any, worth: Any) -> None:
-    """What each score of the turn at a position is worth to every player, in a lane of `worth` (n, NUM_SCORES, LANES).
+    """Fill a lane of `worth` (n, NUM_SCORES, LANES): the value of each score of a position's turn to every player.
 
     Args:
-        table: (T^n, ≥ n), what positions of n players are worth to them; needed where scores lead.
-        fewer: (T^(n-1), ≥ n - 1), the same for a player less.
+        table: (T^n, ≥ n), the values of positions of n players; those that scores lead to must be known.
+        fewer: (T^(n-1), ≥ n - 1), the same for one player fewer.
         code: the position.
         target: T.
-        lane: which lane.
-        worth: out; players in their order from the mover on.
+        lane: the lane.
+        worth: out; players in order from the mover on.
     """
     players = len(worth)
     mover, rest = code // len(fewer), code % len(fewer)
@@ -75,7 +75,7 @@ def fill_worth(table: Any, fewer: Any, code: Any, target: Any, lane: Any, worth:
 
 @kernel
 def _guess(table: Any, code: Any, players: Any, target: Any, lane: Any, out: Any) -> None:
-    """Guess the values (n, LANES) of a position from those with one point and two points more for each who can."""
+    """Guess the values (n, LANES) of a position from positions with one point and two points more for a player."""
     step, room, place, rest = 0, target, 1, code
     for _ in range(players):
         missing = target - 1 - rest % target
@@ -95,14 +95,14 @@ def _guess(table: Any, code: Any, players: Any, target: Any, lane: Any, out: Any
 
 @kernel
 def _close(worth: Any, chances: Any, gains: Any, found: Any) -> None:
-    """The values of LANES cycles for known chances of every score.
+    """Find the values of LANES cycles, given the probability of every score.
 
-    With p the chance that a position's mover scores 0 and c what its other scores are worth to some player, that
-    player's value there is c + p × its value in the cycle's next position: n linear equations round the cycle, whose
-    solution is c_0 + p_0 c_1 + p_0 p_1 c_2 + …, over 1 - p_0 p_1 … p_(n-1).
+    Let p be the probability that a position's mover scores 0, and c the expected value of its other scores to some
+    player. That player's value in the position is c + p × its value in the cycle's next position. These are n linear
+    equations round the cycle. Their solution is c_0 + p_0 c_1 + p_0 p_1 c_2 + …, over 1 - p_0 p_1 … p_(n-1).
 
     Args:
-        worth: (n, n, NUM_SCORES, LANES), what each score is worth, by position and player from its mover on.
+        worth: (n, n, NUM_SCORES, LANES), the value of each score, by position and player from its mover on.
         chances: (n, NUM_SCORES, LANES), of each score, by position.
         gains: (n, n, LANES) scratch, the c.
         found: (n, n, LANES), out: the values, by position and player from its mover on.
@@ -131,7 +131,7 @@ def _close(worth: Any, chances: Any, gains: Any, found: Any) -> None:
 
 @kernel
 def _same(found: Any, before: Any, lane: Any) -> Any:
-    """Whether no value of a lane's cycle has changed."""
+    """Return whether no value of a lane's cycle has changed."""
     for r in range(len(found)):
         for k in range(len(found)):
             if found[r, k, lane] != before[r, k, lane]:
@@ -141,7 +141,7 @@ def _same(found: Any, before: Any, lane: Any) -> Any:
 
 @kernel
 def _keep(values: Any, chosen_by: Any, lane: Any, out: Any) -> None:
-    """Write a lane's cycle, its values and what a score of 0 was taken to be worth, to `out` (n, n + 1)."""
+    """Write the values of a lane's cycle, and the values given to scores of 0, to `out` (n, n + 1)."""
     players = len(values)
     for r in range(players):
         for k in range(players):
@@ -151,18 +151,18 @@ def _keep(values: Any, chosen_by: Any, lane: Any, out: Any) -> None:
 
 @entry
 def solve_cycles(table: Any, fewer: Any, codes: Any, target: Any, throws: Any, turn: Any, out: Any) -> None:
-    """Find an equilibrium of each cycle: everybody's play is best against that of the others, and of oneself later.
+    """Find an equilibrium of each cycle by policy iteration.
 
-    Everybody chooses, the values of the cycle follow exactly, everybody chooses again by those, and so on until nothing
-    changes. With two players that must end. With more it may come round to choices met before, where nobody's best play
-    could be other than at random: then that play is taken, of all met, by which a turn played otherwise gains least.
+    All players choose; the values of the cycle follow exactly; all players choose again by these values; and so on
+    until nothing changes. With two players this must end. With more it may return to earlier choices, in cycles whose
+    only equilibrium is mixed. The result is then, of the choices met, those against which another turn gains least.
 
     Args:
-        table: (T^n, n + 1), the positions; those of a greater sum must be known.
-        fewer: (T^(n-1), ≥ n - 1), those of a player less.
+        table: (T^n, n + 1), the positions; those with a greater sum must be known.
+        fewer: (T^(n-1), ≥ n - 1), the positions of one player fewer.
         codes: (C,), one position of each cycle.
         target: T.
-        throws: how many throws a turn has.
+        throws: the number of throws of a turn.
         turn: the tables of a turn.
         out: (C, n, n + 1), the rows of the cycles' positions, in the order in which they follow each other.
     """

@@ -1,17 +1,18 @@
-"""Whole games of No Dice between known policies, exactly.
+"""Exact values of whole games of No Dice between known policies.
 
-Given the probability of every score of every player's turn (`trialea.agents.no_dice.policy`), a position's value is a
-sum over the scores of one turn of the values of later positions. Totals never fall, so positions are valued by falling
-total, and those of fewer players before those of more. The one loop is the round in which everybody scores 0: with p_j
-the chance that player j scores 0 and c_j what its other scores are worth, the values of the k positions of the loop
-satisfy
+`trialea.agents.no_dice.policy` gives the probability of every score of every player's turn. A position's value is then
+the sum, over the scores of one turn, of the values of later positions. Totals never fall, so positions are valued by
+falling total, and positions of fewer players before those of more. The one loop is the round in which all players score
+0. Let p_j be the probability that player j scores 0, and c_j the expected value of its other scores. The values of the
+k positions of the loop satisfy
 
     W_j = c_j + p_j W_(j + 1)        (j + 1 modulo k)
 
-which is solved exactly. A best response maximises its own turns by the turn's dynamic programme, the others' staying as
-they are; its loop has one unknown, the value at its own turn.
+and these equations are solved exactly. A best response maximises its own turns by the turn's dynamic programme, while
+the other players' turns stay as they are. Its loop has one unknown, the value at its own turn.
 
-Arrays of a game of n players are by *seat*. `first` stands for the seat that begins.
+Arrays of a game of n players are by *seat*. `first` is the seat that begins. `trialea.evaluation.measures.exact` calls
+the public functions here, and lists what a game must offer.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ Seats = tuple[int, ...]
 
 
 def check_in_reach(game: Game) -> None:
-    """Raise `OptionError` where the game has too many positions to value all of a policy."""
+    """Raise `OptionError` if the game has too many positions to value a policy exactly."""
     if game.num_players > MAX_PLAYERS or game.options.target > MAX_TARGET:
         raise OptionError(
             f"No Dice can be valued exactly for 2 or {MAX_PLAYERS} players and targets up to {MAX_TARGET}, not for"
@@ -57,7 +58,7 @@ def check_in_reach(game: Game) -> None:
 
 
 def solution_table(game: Game) -> NoDicePolicyTable:
-    """The turns of the agent `solver`, without asking it; `OptionError` where the game is not solved."""
+    """Return the turns of the agent `solver`, from its solution; raise `OptionError` if the game is not solved."""
     solution = SolverAgent(game).solution
     by_players = {k: solution.turn_scores(k) for k in range(2, game.num_players + 1)}
     return NoDicePolicyTable(
@@ -66,13 +67,13 @@ def solution_table(game: Game) -> NoDicePolicyTable:
 
 
 def win_probabilities(game: Game, tables: Sequence[NoDicePolicyTable]) -> NDArray[np.float64]:
-    """The probability (n, n) that each seat wins: row `first`, column seat; `tables` holds one for each seat."""
+    """Return the probability (n, n) that each seat wins, by `first` and seat; `tables` has one table for each seat."""
     values = _values(game, tables)
     return _at_start(values, game.num_players)
 
 
 def mover_payoffs(game: Game, table: NoDicePolicyTable) -> dict[PlayersIn, NDArray[np.float64]]:
-    """What each score of a turn is worth to the mover, (T, …, 61), where everybody plays on as in `table`."""
+    """Return the value of each score of a turn to the mover, (T, …, 61), if all players play on as in `table`."""
     target = game.options.target
     values = _values(game, [table] * game.num_players)
     payoffs = {}
@@ -85,7 +86,7 @@ def mover_payoffs(game: Game, table: NoDicePolicyTable) -> dict[PlayersIn, NDArr
 
 
 def best_response(game: Game, tables: Sequence[NoDicePolicyTable], seat: int) -> NDArray[np.float64]:
-    """The greatest probability (n,) with which `seat` can win, by `first`; the others play by their `tables`."""
+    """Return the greatest probability (n,) with which `seat` can win, by `first`; the others play by `tables`."""
     values: dict[Seats, NDArray[np.float64]] = {}
     for seats in _sets_of_seats(game.num_players):
         _best_values(_Loops(game, tables, seats), seat, values, game)
@@ -93,7 +94,7 @@ def best_response(game: Game, tables: Sequence[NoDicePolicyTable], seat: int) ->
 
 
 def expected_regret(game: Game, tables: Sequence[NoDicePolicyTable], seat: int) -> NDArray[np.float64]:
-    """What is expected of the decisions of `seat` in a game, (T, throws, 3) by its total and throws made less 1.
+    """Return the expected regret of the decisions of `seat` in a game, (T, throws, 3) by total and throws made less 1.
 
     The last axis is that of `NoDicePolicyTable.judged`. Each seat begins with the same probability.
     """
@@ -111,30 +112,30 @@ def expected_regret(game: Game, tables: Sequence[NoDicePolicyTable], seat: int) 
 
 
 def _sets_of_seats(num_players: int) -> list[Seats]:
-    """Every set of seats that may be in, the small ones first."""
+    """Return every set of seats that may be in, small sets first."""
     return [seats for size in range(1, num_players + 1) for seats in combinations(range(num_players), size)]
 
 
 def _at_start(values: Mapping[Seats, NDArray[np.float64]], num_players: int) -> NDArray[np.float64]:
-    """A view of what holds at the start of the game, by the seat that begins: (n, …)."""
+    """Return a view of the values at the start of the game, (n, …) by the seat that begins."""
     start: tuple[Any, ...] = (slice(None), *[0] * num_players)
     found: NDArray[np.float64] = values[tuple(range(num_players))][start]
     return found
 
 
 def _key(seats: Seats, place: int, num_players: int) -> PlayersIn:
-    """The players in, as seen by the mover at that place among the `seats`."""
+    """Return the players in, as seen by the mover at this place among the `seats`."""
     k = len(seats)
     return tuple((seats[(place + j) % k] - seats[place]) % num_players for j in range(k))
 
 
 class _Loops:
-    """The positions in which certain k seats are in, grouped by the sum of their totals.
+    """The positions in which k given seats are in, grouped by the sum of their totals.
 
-    What holds for M positions and k movers has the shape (k, M, …).
+    Arrays over M positions and k movers have the shape (k, M, …).
 
     Attributes:
-        seats: who is in.
+        seats: the seats that are in.
         target: T.
     """
 
@@ -148,7 +149,7 @@ class _Loops:
         ]
 
     def by_sum(self, rising: bool) -> Iterator[NDArray[np.int64]]:
-        """The totals (M, k) of the positions of each sum."""
+        """Yield the totals (M, k) of the positions of each sum."""
         k, target = len(self.seats), self.target
         totals = np.stack(np.unravel_index(np.arange(target**k), (target,) * k), axis=1)
         sums = totals.sum(axis=1)
@@ -157,16 +158,16 @@ class _Loops:
         yield from groups if rising else reversed(groups)
 
     def chances(self, totals: NDArray[np.int64], place: int) -> NDArray[np.float64]:
-        """The probability (M, 61) of each score of the turn of the mover at that place."""
+        """Return the probability (M, 61) of each score of the turn of the mover at this place."""
         k = len(self.seats)
         table = self._scores[place]
         assert table is not None
         return table[tuple(totals[:, (place + j) % k] for j in range(k))]
 
     def later(self, totals: NDArray[np.int64], place: int) -> tuple[NDArray[np.bool_], tuple[Any, ...]]:
-        """Whether the mover is still in after each score (M, 61), and the index of the positions that then follow.
+        """Return whether the mover is still in after each score, (M, 61), and the index of the positions that follow.
 
-        Where it is not the index is of some position that means nothing.
+        If the mover is out, the index is of an arbitrary position.
         """
         k = len(self.seats)
         after = totals[:, place, None] + np.arange(NUM_SCORES)
@@ -175,14 +176,14 @@ class _Loops:
         return after < self.target, ((place + 1) % k, *index)
 
     def without(self, totals: NDArray[np.int64], place: int) -> tuple[Seats, tuple[Any, ...]]:
-        """Who is in once the mover is out, and the index (M,) of the positions that then follow."""
+        """Return the seats that are in when the mover is out, and the index (M,) of the positions that follow."""
         seats = (*self.seats[:place], *self.seats[place + 1 :])
         rest = [totals[:, j] for j in range(len(self.seats)) if j != place]
         return seats, (place % len(seats), *rest)
 
 
 def _worth(loops: _Loops, totals: NDArray[np.int64], place: int, values: Mapping[Seats, Any]) -> NDArray[np.float64]:
-    """What each score of the mover's turn is worth, (M, 61, …); that of 0 means nothing yet."""
+    """Return the value of each score of the mover's turn, (M, 61, …); the entry of score 0 is not yet meaningful."""
     still_in, later = loops.later(totals, place)
     seats, rest = loops.without(totals, place)
     worth: NDArray[np.float64] = values[loops.seats][later]
@@ -192,7 +193,7 @@ def _worth(loops: _Loops, totals: NDArray[np.int64], place: int, values: Mapping
 
 
 def _close(constants: NDArray[np.float64], zeros: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The solution (k, M, …) of W_j = c_j + p_j W_(j + 1), round the loop, for c (k, M, …) and p (k, M)."""
+    """Solve W_j = c_j + p_j W_(j + 1) round the loop, for c (k, M, …) and p (k, M); the result is (k, M, …)."""
     k = len(zeros)
     p = zeros.reshape(zeros.shape + (1,) * (constants.ndim - 2))
     once = np.zeros_like(constants[0])
@@ -206,7 +207,7 @@ def _close(constants: NDArray[np.float64], zeros: NDArray[np.float64]) -> NDArra
 
 
 def _values(game: Game, tables: Sequence[NoDicePolicyTable]) -> dict[Seats, NDArray[np.float64]]:
-    """For each set of seats in: the probability (k, T, …, n) of winning, by mover, totals of those in, and seat."""
+    """Return, for each set of seats in, the probability (k, T, …, n) of winning, by mover, totals and seat."""
     n, target = game.num_players, game.options.target
     values: dict[Seats, NDArray[np.float64]] = {}
     for seats in _sets_of_seats(n):
@@ -229,7 +230,7 @@ def _values(game: Game, tables: Sequence[NoDicePolicyTable]) -> dict[Seats, NDAr
 
 
 def _best_values(loops: _Loops, seat: int, values: dict[Seats, NDArray[np.float64]], game: Game) -> NDArray[np.float64]:
-    """The best probability (k, T, …) with which `seat` wins, by mover and totals; `values` has those of fewer seats."""
+    """Return the greatest probability (k, T, …) that `seat` wins, by mover and totals; `values` is for fewer seats."""
     k, target = len(loops.seats), loops.target
     found = values[loops.seats] = np.zeros((k,) + (target,) * k)
     if seat not in loops.seats or k == 1:
@@ -254,12 +255,12 @@ def _best_values(loops: _Loops, seat: int, values: dict[Seats, NDArray[np.float6
 
 @entry
 def best_turns(payoffs: Any, constants: Any, factors: Any, throws: Any, turn: Any, out: Any) -> None:
-    """The values (M,) of the best turns, where scoring 0 pays constant + factor × the value itself.
+    """Find the values (M,) of the best turns if a score of 0 pays constant + factor × the value itself.
 
     Args:
-        payoffs: (M, 61), what each score pays; that of 0 means nothing.
+        payoffs: (M, 61), what each score pays; the entry of score 0 is ignored.
         constants, factors: (M,).
-        throws: how many throws a turn has.
+        throws: the number of throws of a turn.
         turn: the tables.
         out: (M,), for the values.
     """
@@ -277,9 +278,9 @@ def best_turns(payoffs: Any, constants: Any, factors: Any, throws: Any, turn: An
 
 
 def _visits(game: Game, tables: Sequence[NoDicePolicyTable]) -> dict[Seats, NDArray[np.float64]]:
-    """For each set of seats in: the expected number of turns (k, T, …) in a game, by mover and totals of those in.
+    """Return, for each set of seats in, the expected number of turns (k, T, …) in a game, by mover and totals.
 
-    Each seat begins with the same probability. Of one seat alone it is the probability that it wins, with its total.
+    Each seat begins with the same probability. For one seat alone it is the probability that this seat wins.
     """
     n, target = game.num_players, game.options.target
     visits = {seats: np.zeros((len(seats),) + (target,) * len(seats)) for seats in _sets_of_seats(n)}

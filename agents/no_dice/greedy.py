@@ -1,4 +1,4 @@
-"""The agent that wants the fewest points in every turn."""
+"""The agent `greedy` of No Dice, which makes the expected score of every turn as small as possible."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from trialea.envs.game import Game, States
 
 
 class GreedyAgent:
-    """Plays each turn for the least expected score, exactly, whatever the totals are.
+    """An agent that plays each turn for the least expected score, exactly, whatever the totals are.
 
-    Of actions with the same expected score it stops with the fewest points, else takes the first.
+    Among actions with the same expected score it prefers to stop with the fewest points, else it takes the first.
     """
 
     name = "greedy"
@@ -29,7 +29,7 @@ class GreedyAgent:
         self._policy = choices[None, :, :, 0]
 
     def act(self, states: States) -> NDArray[np.int64]:
-        """A legal action (B,) for each of the (B,) states."""
+        """Return a legal action (B,) for each of the (B,) states."""
         actions = np.empty(len(states), np.int64)
         look_up(states, self._policy, np.zeros(len(states), np.int64), self._turn, self._throws, actions)
         return actions

@@ -1,7 +1,7 @@
-"""Reading tables of No Dice: what actions and states are worth, and what is played.
+"""Values and actions from the tables of No Dice, for batches of states.
 
-States come with the code of their position (see `trialea.agents.no_dice.cycles`), equal codes together: those of the
-v-th of V positions are `states[order[k]]` for k from `first[v]` to `first[v + 1]`.
+States come with the code of their position (see `trialea.agents.no_dice.cycles`), equal codes together. The states of
+the v-th of V positions are `states[order[k]]` for k from `first[v]` to `first[v + 1]`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from trialea.envs.no_dice.game import outcome_of
 
 @kernel
 def _fill_lanes(table: Any, fewer: Any, codes: Any, low: Any, target: Any, worth: Any, payoff: Any) -> None:
-    """What scores are worth in LANES positions from number `low` on, and what the mover takes them to be worth."""
+    """Fill the values of scores in LANES positions from number `low` on, and the values by which the mover chooses."""
     players = len(worth)
     for lane in range(LANES):
         code = codes[min(low + lane, len(codes) - 1)]
@@ -41,7 +41,7 @@ def fill_position_values(
     turn: Any,
     out: Any,
 ) -> None:
-    """The mover's probability of winning (B, NUM_ACTIONS) after each action; NaN where illegal."""
+    """Fill the mover's probability of winning (B, NUM_ACTIONS) after each action; NaN where it is illegal."""
     worth, payoff = np.empty((table.shape[1] - 1, NUM_SCORES, LANES)), np.empty((NUM_SCORES, LANES))
     rows = np.empty((throws + 1, turn.lattice.num_patterns, LANES))
     for low in range(0, len(codes), LANES):
@@ -68,9 +68,9 @@ def fill_seat_values(
     turn: Any,
     out: Any,
 ) -> None:
-    """The probability of winning (B, P) of every seat still in, in states with dice on the table or to be thrown.
+    """Fill the probability of winning (B, P) of every seat still in, in states with dice on the table or to be thrown.
 
-    `seats` (B, n) are those still in, in their order from the mover on.
+    `seats` (B, n) are the seats still in, in order from the mover on.
     """
     players = table.shape[1] - 1
     worth, payoff = np.empty((players, NUM_SCORES, LANES)), np.empty((NUM_SCORES, LANES))
@@ -96,7 +96,7 @@ def fill_seat_values(
 
 @entry
 def fill_policies(table: Any, fewer: Any, codes: Any, target: Any, turn: Any, policies: Any) -> None:
-    """What is played: the choices (N, throws, K) in N positions."""
+    """Fill the choices (N, throws, K) that are played in N positions."""
     throws, kinds = policies.shape[1], policies.shape[2]
     worth, payoff = np.empty((table.shape[1] - 1, NUM_SCORES, LANES)), np.empty((NUM_SCORES, LANES))
     rows = np.empty((throws + 1, turn.lattice.num_patterns, LANES))
@@ -112,7 +112,7 @@ def fill_policies(table: Any, fewer: Any, codes: Any, target: Any, turn: Any, po
 
 @entry
 def fill_scores(table: Any, fewer: Any, codes: Any, target: Any, throws: Any, turn: Any, out: Any) -> None:
-    """The probability (N, NUM_SCORES) of each score of the turn that is played in N positions."""
+    """Fill the probability (N, NUM_SCORES) of each score of the turn that is played in N positions."""
     worth, payoff = np.empty((table.shape[1] - 1, NUM_SCORES, LANES)), np.empty((NUM_SCORES, LANES))
     rows = np.empty((throws + 1, turn.lattice.num_patterns, LANES))
     choices = np.empty((throws, len(turn.full), LANES), np.uint8)

@@ -1,10 +1,10 @@
-"""How a turn of No Dice is played: a best action everywhere, with one rule for ties, and what comes of it.
+"""The play of a turn of No Dice: a best action everywhere, with one rule for ties, and the resulting scores.
 
-Values closer than `TIE` count as equal. Of equally good actions the one that scores fewest points is taken: stopping
-comes before throwing again, and of the expressions with those points the first. Of rethrows the first is taken, in the
-order of the actions.
+Values that differ by less than `TIE` count as equal. Among equally good actions the rule prefers to stop, with the
+fewest points, by the first expression with this score; else it takes the first rethrow in the order of the actions.
+A change of the rule changes the tables of three players and more.
 
-A *choice* is a byte: a score to stop with, or `AGAIN` plus the set of dice to throw again, die d for bit d. Kernels
+A *choice* is a byte: a score to stop with, or `AGAIN` plus the set of dice to throw again, with die d at bit d. Kernels
 work on `LANES` turns side by side, as the last axis of their arrays.
 """
 
@@ -26,13 +26,13 @@ AGAIN = 64
 
 @kernel
 def four(numbers: Any) -> Any:
-    """The numbers (LANES,) as so many variables, which the compiler keeps together in one register."""
+    """Return the numbers (LANES,) as separate variables, which the compiler keeps together in one register."""
     return numbers[0], numbers[1], numbers[2], numbers[3]
 
 
 @kernel
 def fill_choices(payoff: Any, left: Any, turn: Any, rows: Any, choices: Any) -> None:
-    """The choice (K, LANES) on every kind of throw with `left` throws to come, given the `rows` of `fill_rows`."""
+    """Fill the choice (K, LANES) on every kind of throw with `left` throws to come, from the `rows` of `fill_rows`."""
     for kind in range(len(turn.full)):
         if left == 0 and turn.add_up[kind] >= 0:
             fill(choices[kind], turn.add_up[kind])
@@ -66,7 +66,7 @@ def fill_choices(payoff: Any, left: Any, turn: Any, rows: Any, choices: Any) -> 
 
 @kernel
 def fill_chances(choices: Any, turn: Any, reach: Any, chances: Any) -> None:
-    """The probability of each score (NUM_SCORES, LANES) under the choices (throws, K, LANES).
+    """Fill the probability of each score (NUM_SCORES, LANES) under the choices (throws, K, LANES).
 
     `reach` (2, num_patterns, LANES) is scratch: the probability that each pattern's dice are kept and the rest thrown.
     """
@@ -96,7 +96,7 @@ def play(payoff: Any, turn: Any, rows: Any, choices: Any) -> None:
         payoff: (NUM_SCORES, LANES), what each score pays.
         turn: the tables.
         rows: (throws + 1, num_patterns, LANES), out: see `fill_rows`.
-        choices: (throws, K, LANES) uint8, out: what is done with each kind of throw, by the throws to come.
+        choices: (throws, K, LANES) uint8, out: the choice on each kind of throw, by the throws to come.
     """
     fill_rows(payoff, turn, turn.wide, rows)
     for left in range(len(choices)):
@@ -105,21 +105,21 @@ def play(payoff: Any, turn: Any, rows: Any, choices: Any) -> None:
 
 @entry
 def play_out(payoff: Any, turn: Any, rows: Any, choices: Any, reach: Any, chances: Any) -> None:
-    """`play`, and the probability of each score (NUM_SCORES, LANES); `reach` is scratch, see `fill_chances`."""
+    """Do `play`, and fill the probability of each score (NUM_SCORES, LANES); `reach` is scratch for `fill_chances`."""
     play(payoff, turn, rows, choices)
     fill_chances(choices, turn, reach, chances)
 
 
 @entry
 def follow(worth: Any, choices: Any, turn: Any, rows: Any) -> None:
-    """What play by given choices is worth to some player.
+    """Find the value to some player of a turn that is played by given choices.
 
     Args:
-        worth: (NUM_SCORES, LANES), what each score of the turn is worth to that player.
+        worth: (NUM_SCORES, LANES), the value of each score of the turn to that player.
         choices: (throws, K, LANES).
         turn: the tables.
-        rows: (throws + 1, num_patterns, LANES), out: row t with t throws to come, the one that follows among them. Row
-            0 stays as it is.
+        rows: (throws + 1, num_patterns, LANES), out: row t is for t throws to come, the next one included. Row 0 stays
+            as it is.
     """
     for t in range(1, len(rows)):
         for kind in range(len(turn.full)):
@@ -134,7 +134,7 @@ def follow(worth: Any, choices: Any, turn: Any, rows: Any) -> None:
 
 @entry
 def look_up(states: Any, policies: Any, which: Any, turn: Any, throws: Any, out: Any) -> None:
-    """The action of each state's policy: `policies` (N, throws, K) choices, of which `which` (B,) says whose."""
+    """Fill the action of each state's policy; `policies` (N, throws, K) are choices, and `which` (B,) picks one."""
     for i in range(len(states)):
         state = states[i]
         kind = turn.kind_of[outcome_of(state)]

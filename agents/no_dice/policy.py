@@ -1,10 +1,11 @@
-"""What a policy's turns of No Dice come to, exactly: the chance of every score, and what its decisions cost.
+"""Exact results of a policy's turns of No Dice: the probability of every score, and the regret of its decisions.
 
-With the totals fixed a policy is a table: for every throw of the five dice, told apart by their faces' indexes since a
-network sees these, and every number of throws made, the probability of each action. Going forward from the first throw,
-each of the 7,776 outcomes as likely as another, the probability of an outcome flows to the scores of the expressions
-chosen and to the keep patterns of the dice thrown again; a pattern's probability is then spread over the faces of one
-die after the other, which gives the outcomes of the next throw. Nothing is sampled.
+With the totals fixed, a policy is a table. It has the probability of each action for every throw of the five dice and
+every number of throws made. Throws are told apart by the indexes of the faces, since a network sees these. The
+computation goes forward from the first throw, whose 7,776 outcomes are equally likely. The probability of an outcome
+flows to the scores of the chosen expressions, and to the keep patterns of the dice thrown again. A pattern's
+probability is then spread over the faces of one die after the other, which gives the outcomes of the next throw.
+Nothing is sampled.
 """
 
 from __future__ import annotations
@@ -37,24 +38,24 @@ from trialea.envs.no_dice.rules import (
     tables,
 )
 
-_SAMPLE = 256  # positions in which an agent is checked
+_SAMPLE = 256  # positions in which a policy is checked
 REGRET, DECISIONS, OPTIMAL = 0, 1, 2  # the columns of `judged`
 
 PlayersIn = tuple[int, ...]
-"""Who is still in, as places from the mover on: (0, 2) is the mover and the second player after it."""
+"""The players still in, as places from the mover on: (0, 2) is the mover and the second player after it."""
 
 
 @dataclass(frozen=True, slots=True)
 class NoDicePolicyTable:
-    """A policy's turns. Positions are the totals of those still in, each below the target, the mover's first.
+    """A policy's turns. Positions are the totals of the players in, each below the target, the mover's first.
 
     Attributes:
-        name: the agent's.
+        name: the agent's name.
         scores: for each choice of players in: (T, …, 61) float64, the probability of each score of the mover's turn.
-        judged: the same (T, …, throws, 3), by the number of throws made less 1: the expected regret of the mover's
-            decisions in its turn, how many of them are not trivial, and how many of those are without regret. Empty
-            where the policy was not judged.
-        states: how many decisions the agent was asked for.
+        judged: the same, (T, …, throws, 3) by the number of throws made less 1. The last axis has the expected regret
+            of the mover's decisions in its turn, the expected number of those that matter, and of those without regret
+            among them. Empty if the policy was not judged.
+        states: the number of decisions that the agent was asked for.
     """
 
     name: str
@@ -64,7 +65,7 @@ class NoDicePolicyTable:
 
 
 def players_in(num_players: int) -> list[PlayersIn]:
-    """Every choice of two or more players in a game of so many that has the mover in it."""
+    """Return every set of two or more players that may be in, the mover among them."""
     others = range(1, num_players)
     return [(0, *rest) for size in range(num_players - 1, 0, -1) for rest in combinations(others, size)]
 
@@ -75,16 +76,20 @@ def tabulate(
     payoffs: Mapping[PlayersIn, NDArray[np.float64]] | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> NoDicePolicyTable:
-    """Work out the turns of `agent`, a deterministic one or one that tells its probabilities.
+    """Compute the turns of `agent`, which is deterministic or has `action_probabilities`.
 
-    It is shown positions with player_0 to move, no turns counted, and a player who is out at exactly the target.
+    The agent sees positions with player_0 to move, no turns counted, and players who are out at exactly the target.
 
     Args:
         game: No Dice.
-        agent: whose policy it is.
+        agent: the agent.
         payoffs: the value of each score to the mover of each position, (T, …, 61) as in `NoDicePolicyTable.scores`. If
             given, the agent's decisions are judged by them, as turns that are played best from there on.
-        progress: called with the share of the work done, from 0 to 1.
+        progress: called with the share of the work that is done, from 0 to 1.
+
+    Raises:
+        OptionError: the policy is not explicit, or depends on more than totals, dice and throws made.
+        IllegalActionError: the agent may choose an illegal action.
     """
     require_explicit_policy(agent)
     _check_depends_on_position_alone(game, agent)
@@ -106,13 +111,13 @@ def tabulate(
 
 
 class _Flow(NamedTuple):
-    """What the kernels look up, besides the turn's own tables.
+    """Tables that the kernels need besides those of the turn.
 
     Attributes:
         by_kind: (7776,) int64, the throws ordered by kind.
-        lattice: the keep patterns of the dice, all six faces of each told apart.
-        kept: (7776, 31) uint16, the pattern that each rethrow makes of each throw.
-        only: (7776,) int64, the one score that each throw can end with if it is the last; -1 where there is a choice.
+        lattice: the keep patterns of the dice, with all six faces of each told apart.
+        kept: (7776, 31) uint16, the pattern that each rethrow of each throw leaves.
+        only: (7776,) int64, the one score that each throw can end with if it is the last; -1 if there is a choice.
     """
 
     by_kind: Any
@@ -138,7 +143,7 @@ def _make_flow(intermediates: Literal["any", "natural"]) -> _Flow:
 
 
 class _TurnFollower:
-    """Asks an agent what it does after each throw of a turn, and follows the probabilities through the turn."""
+    """Queries an agent after each throw of a turn, and follows the probabilities through the turn."""
 
     def __init__(self, game: Game, agent: Agent) -> None:
         self.states = 0
@@ -162,7 +167,7 @@ class _TurnFollower:
         scores: NDArray[np.float64],
         judged: NDArray[np.float64],
     ) -> None:
-        """One turn at these totals: fill `scores` (61,), and `judged` (throws, 3) where `payoff` (61,) is not empty."""
+        """Follow one turn at these totals: fill `scores` (61,), and `judged` (throws, 3) if `payoff` (61,) is given."""
         if len(payoff):
             fill_rows(payoff[:, None], self._turn, self._turn.lattice, self._rows)
         reach = np.full(NUM_OUTCOMES, 1.0 / NUM_OUTCOMES)
@@ -184,7 +189,7 @@ class _TurnFollower:
 
 
 def _check_depends_on_position_alone(game: Game, agent: Agent) -> None:
-    """Refuse an agent that chooses by the seat, the seed or the turns played, going by some positions."""
+    """Raise `OptionError` if an agent's choice depends on the seat, the seed or the turns played, in a sample."""
     rng, n = np.random.default_rng(0), game.num_players
     states = game.start(range(_SAMPLE))
     states.dice = rng.integers(6, size=states.dice.shape)
@@ -200,14 +205,14 @@ def _check_depends_on_position_alone(game: Game, agent: Agent) -> None:
         np.array_equal(one.actions, other.actions) and np.allclose(one.probabilities, other.probabilities, atol=1e-4)
     ):
         raise OptionError(
-            f"agent {agent.name!r} cannot be valued exactly: in some positions it does not do the same with the same"
-            " totals, dice and throws made, if the seat, the seed or the number of turns played is another"
+            f"agent {agent.name!r} cannot be valued exactly: its policy must depend on totals, dice and throws made"
+            " alone, but it does not do the same with another seat, seed or number of turns played"
         )
 
 
 @kernel
 def _judge(payoff: Any, turn: Any, row: Any, kind: Any, left: Any, action_values: Any) -> Any:
-    """Fill the values of the actions on a kind of throw; the best of them, and whether they differ."""
+    """Fill the values of the actions on a kind of throw; return the best of them, and whether they differ."""
     fill_action_values(payoff, turn, row, kind, left, action_values)
     best, least = -np.inf, np.inf
     for value in action_values:
@@ -220,7 +225,7 @@ def _judge(payoff: Any, turn: Any, row: Any, kind: Any, left: Any, action_values
 
 @kernel
 def _take(action: Any, chance: Any, outcome: Any, kind: Any, turn: Any, flow: Any, patterns: Any, scores: Any) -> None:
-    """Let the chance of taking an action flow on: to a keep pattern, or to a score."""
+    """Add the probability of an action to the keep pattern or the score that it leads to."""
     if action < NUM_REROLLS:
         patterns[flow.kept[outcome, action]] += chance
     else:
@@ -229,7 +234,7 @@ def _take(action: Any, chance: Any, outcome: Any, kind: Any, turn: Any, flow: An
 
 @kernel
 def _count(chance: Any, lost: Any, judged: Any) -> None:
-    """Count a decision that is not trivial, taken with this chance."""
+    """Count a decision that matters and is taken with this probability."""
     judged[DECISIONS] += chance
     if lost > TIE:
         judged[REGRET] += chance * lost
@@ -253,12 +258,12 @@ def follow_throw(
     """Follow a policy through one decision and the throw after it.
 
     Args:
-        choices: what the policy does, for the throws that it was asked about.
-        row_of: (7776,), where each throw stands in `choices`, -1 where it was not asked about.
+        choices: the policy on the throws that the agent was asked about.
+        row_of: (7776,), the place of each throw in `choices`; -1 if the agent was not asked about it.
         left: throws still to come.
         turn, flow: the tables.
         payoff: (61,), by which to judge the decisions; empty if they are not to be judged.
-        row: (num_patterns,), the row of `fill_rows` for so many throws to come; any where decisions are not judged.
+        row: (num_patterns,), the row of `fill_rows` for `left` throws; any row if decisions are not judged.
         reach: (7776,), in: the probability that each throw is on the table; out: the same after the next throw.
         scores: (61,), to which the probabilities of ending with each score are added.
         judged: (3,), to which regret, decisions and optimal ones are added.

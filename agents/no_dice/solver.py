@@ -1,14 +1,14 @@
-"""No Dice for two to five players solved exactly, and the agent that plays the solution.
+"""The exact solution of No Dice for two to five players, and the agent `solver` that plays it.
 
-A position of n players is the vector of their totals, the mover's first. A turn that scores s takes it to the position
-in which the next player is first and the mover, with s points more, last; or to a game of n - 1 players if the mover is
-out. So what each score is worth to everybody follows from positions of a greater sum of totals and of fewer players,
-and a turn that is best for the mover from that (`trialea.agents.no_dice.turn`). Positions are solved by falling sum;
-those that lead to each other when everybody scores 0 are solved together (`trialea.agents.no_dice.cycles`).
+A position of n players is the vector of their totals, the mover's first. After a turn that scores s, the next player is
+first and the mover, with s more points, is last; or the mover is out and n - 1 players are left. So the value of each
+score to every player follows from positions with a greater sum of totals or fewer players. The best turn for the mover
+follows from these values (`trialea.agents.no_dice.turn`). Positions are solved by falling sum. Positions that lead to
+each other if all players score 0 are solved together (`trialea.agents.no_dice.cycles`).
 
-With two players this is the game's value. With more it is *an* equilibrium: others may exist, and in a few positions
-nobody's best play is other than at random, so that the one given is best but for some ten-billionth; the certificate
-(`trialea.agents.no_dice.certificate`) says how much anybody could gain.
+With two players the solution is the value of the game. With more players it is one equilibrium of possibly several. In
+a few positions the only equilibrium is mixed. There the solution is an approximation, and the certificate
+(`trialea.agents.no_dice.certificate`) says how much a player could gain.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from trialea.envs.registry import check_own_solver
 MAX_PLAYERS = 5
 MAX_TARGET = 100
 MOST_POSITIONS = 30_000_000
-_SECONDS = 1e-3  # that a position takes two cores, the certificate included
-_SHARES: dict[Kind, float] = {"values": 0.4, "replies": 0.6}  # of the time that all takes
+_SECONDS = 1e-3  # for each position on two cores, the certificate included
+_SHARES: dict[Kind, float] = {"values": 0.4, "replies": 0.6}  # of the whole time
 _MOST_POLICIES = 8192  # kept in memory for each number of players, 10 kB each with three throws
 _CHUNK = 4096  # states whose policies are looked up at once
 
@@ -45,15 +45,16 @@ Progress = Callable[[float], None]
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """How good a solution is: differences of probabilities, the largest over all positions of all numbers of players.
+    """Error bounds of a solution. Each is a difference of probabilities, the largest over all positions and players in.
 
     Attributes:
-        residual: the Bellman error: how far any player's value is from what one turn makes of it, the best turn for the
-            mover, the mover's turn for the others.
-        one_turn: what a mover gains by playing one turn otherwise.
-        best_response: what a player gains by a best response to the others' play, for the rest of the game.
-        at_start: (n) the same for each player of n at the start of the game, the first to move first.
-        tie_spread: what the mover's choice among equally good actions in one turn makes of another player's value.
+        residual: the Bellman error: the difference between a player's value and its value after one more turn. That is
+            the best turn for the mover, and the turn that is played for the other players.
+        one_turn: a mover's gain by playing one turn in another way.
+        best_response: a player's gain by a best response to the others' play, for the rest of the game.
+        at_start: (n) the same for each player at the start of the game, the first to move first.
+        tie_spread: the difference to another player's value by the mover's choice among equally good actions in one
+            turn.
     """
 
     residual: float
@@ -64,12 +65,12 @@ class Certificate:
 
 
 class _Group(NamedTuple):
-    """States with as many players still in.
+    """States with the same number of players still in.
 
     Attributes:
-        places: (G,) where they stand in the batch.
-        codes: (G,) of their positions.
-        seats: (G, n) who is still in, in order from the mover on.
+        places: (G,) their places in the batch.
+        codes: (G,) the codes of their positions.
+        seats: (G, n) the seats still in, in order from the mover on.
     """
 
     places: NDArray[np.int64]
@@ -78,7 +79,7 @@ class _Group(NamedTuple):
 
 
 class _Policies:
-    """What is played in each position of a table, worked out where it is asked for."""
+    """The choices that are played in the positions of a table, computed when they are needed."""
 
     def __init__(self, table: NDArray[np.float64], fewer: NDArray[np.float64], game: Game) -> None:
         self._table, self._fewer, self._target = table, fewer, game.options.target
@@ -88,7 +89,7 @@ class _Policies:
         self._policies = np.empty((0, game.options.throws, len(self._turn.full)), np.uint8)
 
     def of(self, codes: NDArray[np.int64]) -> tuple[NDArray[np.uint8], NDArray[np.int32]]:
-        """Policies (N, throws, K), and which of them is that of each of the codes (G,)."""
+        """Return policies (N, throws, K), and for each of the codes (G,) the index of its policy."""
         missing = np.unique(codes[self._place[codes] < 0])
         if len(missing):
             if self._count + len(missing) > _MOST_POLICIES:
@@ -108,13 +109,13 @@ class _Policies:
 
 
 class NoDiceSolution:
-    """An equilibrium of No Dice: everybody's probabilities of winning, and the play that leads to them.
+    """An equilibrium of No Dice: every player's probability of winning, and the play that leads to it.
 
     Attributes:
-        game: the game solved, for n players.
+        game: the game that is solved, for n players.
         values: (T,) * n + (n,) float64, the probabilities of winning at given totals, the mover's first in both.
-        seconds: how long the computation took when it was made, the certificate's not included.
-        unit: of the values: wins.
+        seconds: the time of the computation when it was made, without the certificate.
+        unit: the unit of the values, wins.
     """
 
     unit: Literal["wins"] = "wins"
@@ -135,38 +136,41 @@ class NoDiceSolution:
         self._policies: dict[int, _Policies] = {}
 
     def value(self, *totals: int) -> float:
-        """The mover's probability of winning at these totals (n), the mover's first, then in the order of turns."""
+        """Return the mover's probability of winning at these totals (n), the mover's first, then in order of turns."""
         return float(self._row(totals)[0])
 
     def _row(self, totals: Sequence[int]) -> NDArray[np.float64]:
         n, target = self.game.num_players, self.game.options.target
         if len(totals) != n:
-            raise OptionError(f"a position of {n} players is {n} totals, not {len(totals)}")
+            raise OptionError(f"a position of {n} players must have {n} totals, got {len(totals)}")
         if not all(0 <= total < target for total in totals):
-            raise OptionError(f"totals must be from 0 to {target - 1}, not {' and '.join(map(str, totals))}")
+            raise OptionError(f"totals must be from 0 to {target - 1}, got {' and '.join(map(str, totals))}")
         row: NDArray[np.float64] = self.values[tuple(totals)]
         return row
 
     def action_values(self, states: States) -> NDArray[np.float64]:
-        """The mover's probability of winning after each action, (B, A), all playing on as solved; NaN where illegal."""
+        """Return the mover's probability of winning after each action, (B, A), if all play the solution afterwards.
+
+        It is NaN where an action is illegal.
+        """
         out = np.empty((len(states), NUM_ACTIONS))
         for group in self._groups(states):
             fill_position_values(*self._lookup(group), states, self.game.options.target, self._throws, self._turn, out)
         return out
 
     def state_values(self, states: States) -> NDArray[np.float64]:
-        """Every seat's probability of winning, (B, P), where a player is to act; 0 for those who are out."""
+        """Return every seat's probability of winning, (B, P), where a player is to act; 0 for seats out."""
         if (states.pending != 0).any() or (states.over != 0).any():
-            raise OptionError("state_values takes states in which a player is to act; see chance_values for others")
+            raise OptionError("state_values needs states in which a player is to act. Use chance_values for the others")
         return self._seat_values(states)
 
     def chance_values(self, states: States) -> NDArray[np.float64]:
-        """Every seat's probability of winning, (B, P), where dice are to be thrown, or its share once the game is over.
+        """Return every seat's probability of winning, (B, P), before a throw, or its share if the game is over.
 
-        Such states are what `Game.choose` gives.
+        `Game.choose` returns such states.
         """
         if ((states.pending == 0) & (states.over == 0)).any():
-            raise OptionError("chance_values takes states in which dice are to be thrown; see state_values for others")
+            raise OptionError("chance_values needs states before a throw of the dice. Use state_values for the others")
         return self._seat_values(states)
 
     def _seat_values(self, states: States) -> NDArray[np.float64]:
@@ -183,7 +187,7 @@ class NoDiceSolution:
         return out
 
     def best_actions(self, states: States) -> NDArray[np.int64]:
-        """The action (B,) that is played in each of the states; see `trialea.agents.no_dice.play` for ties."""
+        """Return the action (B,) that is played in each state; `trialea.agents.no_dice.play` has the rule for ties."""
         actions = np.empty(len(states), np.int64)
         for low in range(0, len(states), _CHUNK):
             chunk: Any = states[low : low + _CHUNK]
@@ -198,26 +202,26 @@ class NoDiceSolution:
         return actions
 
     def turn_scores(self, players: int) -> NDArray[np.float64]:
-        """The probability (T, …, NUM_SCORES) of each score of the turn that is played, with so many still in."""
+        """Return the probability (T, …, NUM_SCORES) of each score of the turn that is played, with `players` in."""
         table, fewer, target = self._tables[players], self._tables[players - 1], self.game.options.target
         out = np.empty((len(table), NUM_SCORES))
         fill_scores(table, fewer, np.arange(len(table)), target, self._throws, self._turn, out)
         return out.reshape(*(target,) * players, NUM_SCORES)
 
     def _lookup(self, group: _Group) -> tuple[Any, Any, Any, Any, Any]:
-        """A group's tables and places, as the kernels of `trialea.agents.no_dice.lookup` take them."""
+        """Return a group's tables and places, as the kernels of `trialea.agents.no_dice.lookup` take them."""
         n = group.seats.shape[1]
         by_code = np.argsort(group.codes, kind="stable")
         codes, first = np.unique(group.codes[by_code], return_index=True)
         return self._tables[n], self._tables[n - 1], codes, np.append(first, len(by_code)), group.places[by_code]
 
     def _groups(self, states: States, index: NDArray[np.int64] | None = None) -> Iterator[_Group]:
-        """The states, or those picked, by the number of players still in; their totals must be among those solved."""
+        """Yield the states at `index`, or all, by the number of players in; the solution must cover their totals."""
         n, target = self.game.num_players, self.game.options.target
         if index is None:
             index = np.arange(len(states))
         if (states.num_players != n).any():
-            raise OptionError(f"the solution is of {n} players")
+            raise OptionError(f"states must be of {n} players, as the solution is")
         seats = (states.mover[index].astype(np.int64)[:, None] + np.arange(n)) % n
         out = states.finished[index[:, None], seats] != 0
         seats = np.take_along_axis(seats, np.argsort(out, axis=1, kind="stable"), axis=1)
@@ -227,20 +231,20 @@ class NoDiceSolution:
             order = seats[here, :players]
             totals = states.scores[index[here][:, None], order]
             if players < 2 or totals.max() >= target or totals.min() < 0:
-                raise OptionError(f"the solution is of {n} players' totals below {target}, of whom two are still in")
+                raise OptionError(f"states must have totals below {target} and two players in, as the solution has")
             codes = np.ravel_multi_index(tuple(totals.T), (target,) * players)
             yield _Group(index[here], codes, order)
 
     @property
     def certificate(self) -> Certificate:
-        """How good the solution is; worked out when first asked for, which takes as long as to solve, and kept."""
+        """The error bounds of the solution. They are computed at the first use, which takes as long as solving."""
         if self._certificate is None:
             self.certify(None, THREADS)
         assert self._certificate is not None
         return self._certificate
 
     def certify(self, progress: Progress | None, parallel: str) -> None:
-        """Work out the certificate, or read it from the disk; see `solve` for the arguments."""
+        """Compute the certificate, or read it from the disk; see `solve` for the arguments."""
         n = self.game.num_players
         replies, largest = {1: alone(self.game)}, np.zeros(4)
         known = {"values": self._tables, "replies": replies}
@@ -268,10 +272,10 @@ class NoDiceSolution:
         return self.certificate.residual
 
     def summary(self, totals: Sequence[int] = ()) -> dict[str, Any]:
-        """The solution in plain data, as `trialea solve --json` prints it.
+        """Return the solution in plain data, as `trialea solve --json` prints it.
 
         Args:
-            totals: the position that `"value"` speaks of, (n): the mover's total first; by default the start.
+            totals: (n), the position of `"value"`, the mover's total first; by default the start.
         """
         n = self.game.num_players
         certificate = self.certificate
@@ -280,7 +284,7 @@ class NoDiceSolution:
             "value": self._row(totals or (0,) * n).tolist(),
             "residual": certificate.residual,
         }
-        if n > 2:  # with two players the solution is unique, and the residual says it all
+        if n > 2:  # with two players the value is unique, and the residual bounds every gain
             found["epsilon"] = {
                 "one_turn": certificate.one_turn,
                 "best_response": certificate.best_response,
@@ -297,7 +301,7 @@ class NoDiceSolution:
 
 
 def _stage(progress: Progress | None, game: Game, kind: Kind, players: int) -> Progress | None:
-    """The progress of one table, told as that of all tables up to those of the game's number of players."""
+    """Return a callback that turns the progress of one table into that of all tables of the game."""
     if progress is None:
         return None
     target = game.options.target
@@ -327,54 +331,55 @@ def _solve(game: Game, make: Callable[..., Any], progress: Progress | None, para
 
 
 def solve(game: Game, progress: Progress | None = None, parallel: str = THREADS) -> NoDiceSolution:
-    """The exact solution of No Dice, from the cache on disk or computed.
+    """Return the exact solution of No Dice, from the cache on disk or computed.
 
     Args:
-        game: No Dice for up to five players, with a target up to 100 and no more than 30 million positions.
-        progress: called with the share of the work done, from 0 to 1. What takes minutes is only begun if it is given,
-            and the certificate is then made at once.
+        game: No Dice for up to five players, with a target up to 100 and at most 30 million positions.
+        progress: called with the share of the work that is done, from 0 to 1. Tables that take minutes are computed
+            only if it is given. The certificate is then computed too.
         parallel: how the work is divided: `"threads"`, one for each core, or the name of a joblib backend such as
-            `"loky"` or `"ray"`, for the processes of a cluster that share the cache folder.
+            `"loky"` or `"ray"`, whose processes share the cache folder.
 
     Raises:
-        OptionError: the game is too large, or its table takes minutes to make and is not there yet.
+        OptionError: the game is too large, or its table takes minutes and is not in the cache.
     """
     check_own_solver("no_dice", game.name)
     n, target = game.num_players, game.options.target
     if n > MAX_PLAYERS:
-        raise OptionError(f"No Dice is solved for 2 to {MAX_PLAYERS} players, not {n}")
+        raise OptionError(f"players must be 2 to {MAX_PLAYERS} to solve No Dice, got {n}")
     if target > MAX_TARGET:
-        raise OptionError(f"No Dice is solved for targets up to {MAX_TARGET}, not {target}")
+        raise OptionError(f"target must be at most {MAX_TARGET} to solve No Dice, got {target}")
     positions = target**n
     if positions > MOST_POSITIONS:
         raise OptionError(
-            f"No Dice is solved for up to {MOST_POSITIONS:,} positions; {n} players to {target} have {positions:,}"
+            f"No Dice must have at most {MOST_POSITIONS:,} positions to be solved, but with {n} players and target"
+            f" {target} it has {positions:,}"
         )
     if progress is None and positions > QUICK and kept_table("values", game) is None:
         minutes = positions * _SECONDS / 60
         lost = why_not_kept()
         raise OptionError(
-            f"the solution of No Dice for {n} players is made on request: run"
-            f" `{solve_command(game)}` first (takes about {minutes:.0f} minutes on two cores){lost and f'; {lost}'}"
+            f"the solution of No Dice for {n} players is not in the cache. Run"
+            f" `{solve_command(game)}` first (about {minutes:.0f} minutes on two cores){lost and f'; {lost}'}"
         )
     return _solve(game, made_table, progress, parallel)
 
 
 def compute(game: Game, progress: Progress | None = None) -> NoDiceSolution:
-    """The exact solution, computed anew whatever the cache holds; see `solve`."""
+    """Return the exact solution, computed anew without the cache; see `solve`."""
     return _solve(game, fill, progress, THREADS)
 
 
 @lru_cache(maxsize=8)
 def _shared(game: Game) -> NoDiceSolution:
-    """One solution for all agents of a process that play the same game, since its policies take time and memory."""
+    """Return one solution for all agents of a process that play the same game; it takes time and memory."""
     return solve(game)
 
 
 class SolverAgent:
-    """Plays the exact solution of No Dice: it maximises its probability of winning against others who play it too.
+    """An agent that plays the exact solution of No Dice: its play is best against other players who play it too.
 
-    Of equally good actions it stops with the fewest points, else takes the first rethrow.
+    Among equally good actions it prefers to stop with the fewest points, else it takes the first rethrow.
     """
 
     name = "solver"
@@ -388,9 +393,9 @@ class SolverAgent:
         return SolverAgent, (self.game,)
 
     def act(self, states: States) -> NDArray[np.int64]:
-        """A legal action (B,) for each of the (B,) states."""
+        """Return a legal action (B,) for each of the (B,) states."""
         return self.solution.best_actions(states)
 
     def action_values(self, states: States) -> NDArray[np.float64]:
-        """The mover's probability of winning after each action, (B, A); see `NoDiceSolution.action_values`."""
+        """Return the mover's probability of winning after each action, (B, A); see `NoDiceSolution.action_values`."""
         return self.solution.action_values(states)

@@ -1,12 +1,13 @@
-"""Tables of all positions of No Dice, made total by total, on all cores of this machine or on many machines.
+"""Tables of all positions of No Dice, computed total by total, on all cores of this machine or on many machines.
 
-There are two for each number of players: `"values"`, an equilibrium, and `"replies"`, what everybody can come to by
-best responses to it, found together with the figures of the certificate. Each needs the tables of a player less.
+There are two tables for each number of players. `"values"` is an equilibrium. `"replies"` has the values of best
+responses to it, and is computed together with the figures of the certificate. Each needs the tables of one player
+fewer.
 
-Positions of one total do not depend on each other. They are worked out in blocks, by threads or by the processes of a
-joblib backend, which read what is done so far from the *parts* on disk: a file for each total, written whole. So work
-that is interrupted goes on where it stopped, and blocks that are lost with a machine can be given to another. What
-comes out is the same to the last bit, however it was divided.
+Positions with the same sum of totals do not depend on each other. They are computed in blocks, by threads or by the
+processes of a joblib backend. Processes read finished work from the *parts* on disk, one file for each sum, written
+whole. So interrupted work continues where it stopped, and another machine can take over the blocks of one that is lost.
+The result is the same to the last bit, however the work is divided.
 """
 
 from __future__ import annotations
@@ -47,8 +48,8 @@ class Rows(NamedTuple):
     """Rows of a table.
 
     Attributes:
-        rows: (C, n, …), those of the positions of C cycles, in the order in which they follow each other.
-        largest: (4,) the largest errors met, see `certify_cycles`; zeros for `"values"`.
+        rows: (C, n, …), the rows of the positions of C cycles, in the order in which they follow each other.
+        largest: (4,) the largest errors, see `certify_cycles`; zeros for `"values"`.
     """
 
     rows: NDArray[np.float64]
@@ -56,27 +57,27 @@ class Rows(NamedTuple):
 
 
 def description_of(kind: Kind, game: Game) -> dict[str, Any]:
-    """Under what a table is kept."""
+    """Return the description under which a table is cached."""
     return {"table": kind, **game.description()}
 
 
 def with_players(game: Game, num_players: int) -> Game:
-    """The same game for another number of players."""
+    """Return the same game for another number of players."""
     return Game(game.name, num_players, **game.description()["options"])
 
 
 def alone(game: Game) -> NDArray[np.float64]:
-    """The table (T, 1) of one player, who has won."""
+    """Return the table (T, 1) of one player, who has won."""
     return np.ones((game.options.target, 1))
 
 
 class Filling:
-    """A table in the making.
+    """A table while it is computed.
 
     Attributes:
-        table: (T^n, n + 1) for `"values"`, see `trialea.agents.no_dice.cycles`; (T^n, n) for `"replies"`. NaN, or
-            anything, where nothing is known yet.
-        totals: the sums of totals, in the order in which they must be worked out.
+        table: (T^n, n + 1) for `"values"`, see `trialea.agents.no_dice.cycles`; (T^n, n) for `"replies"`. Rows that
+            are not known yet are undefined.
+        totals: the sums of totals, in the order in which they must be computed.
     """
 
     def __init__(self, kind: Kind, game: Game, known: Known) -> None:
@@ -91,11 +92,11 @@ class Filling:
         self.totals = range(self._n * (self._target - 1), -1, -1)
 
     def cycles(self, total: int) -> NDArray[np.int64]:
-        """The codes (C,) of the cycles of a total."""
+        """Return the codes (C,) of the cycles with this sum of totals."""
         return cycles_of(total, self._n, self._target)
 
     def rows_of(self, codes: NDArray[np.int64]) -> Rows:
-        """Work out some cycles; those of greater totals must have been entered."""
+        """Compute the rows of some cycles; those with greater sums must have been entered."""
         rows = np.empty((len(codes), self._n, self.table.shape[1]))
         largest = np.zeros(4)
         if self.kind == "values":
@@ -109,7 +110,7 @@ class Filling:
         return Rows(rows, largest)
 
     def enter(self, codes: NDArray[np.int64], rows: NDArray[np.float64]) -> None:
-        """Enter what was worked out."""
+        """Enter computed rows."""
         for r in range(self._n):
             self.table[codes] = rows[:, r]
             codes = rotated(codes, self._n, self._target)
@@ -118,14 +119,14 @@ class Filling:
 def fill(
     kind: Kind, game: Game, known: Known, progress: Callable[[float], None] | None = None, parallel: str = THREADS
 ) -> tuple[NDArray[np.float64], dict[str, Any]]:
-    """Make a table, and report how long it took in `"seconds"` and the largest errors met in `"largest"`.
+    """Compute a table; return it with its time in `"seconds"` and its largest errors in `"largest"`.
 
     Args:
-        kind, game: which.
+        kind, game: the table.
         known: the tables that it needs.
-        progress: called with the share of the work done, from 0 to 1.
-        parallel: `"threads"`, or the name of a joblib backend such as `"loky"` or `"ray"`, whose processes must see the
-            folder of cached tables with the tables in it.
+        progress: called with the share of the work that is done, from 0 to 1.
+        parallel: `"threads"`, or the name of a joblib backend such as `"loky"` or `"ray"`. Its processes must see the
+            cache folder with the needed tables in it.
     """
     filling = Filling(kind, game, known)
     _compile(kind, game)  # before the clock starts
@@ -147,14 +148,14 @@ def fill(
 
 
 def _compile(kind: Kind, game: Game) -> None:
-    """Work out the one position of the smallest game of this kind."""
+    """Compile the kernels by solving the smallest game of this kind, which has one position."""
     small = Game(game.name, 2, **{**game.description()["options"], "target": 1})
     filling = Filling(kind, small, lambda _, num_players: np.ones((1, num_players + (num_players > 1))))
     filling.rows_of(filling.cycles(0))
 
 
 def kept_table(kind: Kind, game: Game) -> tuple[NDArray[np.float64], dict[str, Any]] | None:
-    """A table from the disk, if it is there."""
+    """Return a table from the cache, if it is there."""
     return stored_array(description_of(kind, game))
 
 
@@ -200,7 +201,7 @@ def _joined(blocks: Sequence[Rows]) -> Rows:
 
 
 def _bounds(num_cycles: int, workers: int) -> list[tuple[int, int]]:
-    """Where each block of so many cycles begins and ends: some for each worker, of whole lanes."""
+    """Return where each block of cycles begins and ends: several blocks for each worker, of whole lanes."""
     size = LANES * -(-num_cycles // (4 * workers * LANES))
     size = min(_MOST_CYCLES, size)
     return [(low, min(low + size, num_cycles)) for low in range(0, num_cycles, size)]
@@ -208,7 +209,7 @@ def _bounds(num_cycles: int, workers: int) -> list[tuple[int, int]]:
 
 @contextmanager
 def _threads(filling: Filling) -> Iterator[Divide]:
-    """Blocks are worked out by a thread for each core that this process may use."""
+    """Yield a function that computes blocks with one thread for each core that this process may use."""
     workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     pool = ThreadPoolExecutor(workers)
     try:
@@ -220,7 +221,7 @@ def _threads(filling: Filling) -> Iterator[Divide]:
 
 
 def check_parallel(parallel: str) -> None:
-    """Raise the error of `fill` where work cannot be divided so on this machine."""
+    """Raise the error of `fill` if work cannot be divided in this way on this machine."""
     if parallel != THREADS:
         with _backend(parallel):
             pass
@@ -233,16 +234,19 @@ def _backend(name: str) -> Any:
     if name == "ray":
         load_ray(purpose)
     try:
-        return backend(name, **({"ray_remote_args": _RAY} if name == "ray" else {}))
-    except ValueError as error:  # it lists those that it knows
-        raise OptionError(f"parallel is {THREADS!r}, or the name of a joblib backend. {error}") from error
+        settings: dict[str, Any] = {"ray_remote_args": _RAY} if name == "ray" else {}
+        return backend(name, **settings)
+    except ValueError as error:  # its message lists the backends
+        raise OptionError(f"parallel must be {THREADS!r} or the name of a joblib backend. {error}") from error
 
 
 @contextmanager
 def _processes(filling: Filling, name: str, parts: Path | None) -> Iterator[Divide]:
-    """Blocks are worked out by the processes of a joblib backend, on Ray as many as its cluster has cores."""
+    """Yield a function that computes blocks by the processes of a joblib backend; on Ray one for each core."""
     if parts is None:
-        raise OptionError("work is divided among processes by way of a folder: name one in TRIALEA_CACHE_DIR")
+        raise OptionError(
+            "processes share their work in the cache folder, but there is no folder. Name one in TRIALEA_CACHE_DIR"
+        )
     processes, joblib = _backend(name), load_joblib("cluster", f"parallel={name!r}")
 
     with processes, joblib.Parallel(batch_size=1) as pool:
@@ -255,7 +259,7 @@ def _processes(filling: Filling, name: str, parts: Path | None) -> Iterator[Divi
 
 
 class _Replica:
-    """A table in the making as another process sees it: read from the disk as it grows."""
+    """A table that another process is computing, read from the disk as it grows."""
 
     def __init__(self, kind: Kind, game: Game, parts: Path) -> None:
         def known(kind: Kind, num_players: int) -> NDArray[np.float64]:
@@ -274,7 +278,7 @@ class _Replica:
         return found[0]
 
     def rows_of(self, total: int, low: int, high: int) -> Rows:
-        """Work out some of the cycles of a total, all greater ones being on the disk."""
+        """Compute the rows of some cycles of a total; the greater totals must be on the disk."""
         for greater in range(self._filling.totals[0], total, -1):
             if greater not in self._entered:
                 rows = self._read(_part_description(self._filling, greater), self._parts)
@@ -287,5 +291,5 @@ _replica = lru_cache(maxsize=1)(_Replica)  # one table at a time is in the makin
 
 
 def _work_elsewhere(kind: Kind, game: Game, parts: Path, total: int, low: int, high: int) -> Rows:
-    """What the processes of a joblib backend do."""
+    """Compute a block in a process of a joblib backend."""
     return _replica(kind, game, parts).rows_of(total, low, high)

@@ -1,6 +1,6 @@
-"""One turn of No Dice solved exactly, for any payoff of the points that it scores.
+"""One turn of No Dice, solved exactly for any payoff of the score.
 
-Kernels work on N turns side by side, as the last axis of their arrays; the lattice that they are given is for as many.
+Kernels work on N turns side by side, as the last axis of their arrays, and take a lattice for N turns.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from trialea.envs.no_dice.rules import (
     tables,
 )
 
-LANES = 4  # turns solved at once: as many numbers as fit one vector register of most processors
+LANES = 4  # turns solved at once: the numbers that fit one vector register of most processors
 MAX_SCORE = 60  # (5 + 5) × 6, the most that an expression can be worth
 NUM_SCORES = MAX_SCORE + 1
 
 
 class Turn(NamedTuple):
-    """What the kernels need to solve a turn. A *kind* is a class of throws whose dice show the same.
+    """The tables by which the kernels solve a turn. A *kind* is a class of throws whose dice show the same.
 
     Attributes:
         lattice: the keep patterns of the five dice.
@@ -40,8 +40,8 @@ class Turn(NamedTuple):
         patterns: (K, 32) uint16, the pattern of each kind when a set of its dice is thrown again, die d for bit d.
         action_scores: (K, 109) uint8, the score of each expression and of adding up; 255 where not allowed.
         actions: (K, NUM_SCORES) uint8, the first action that ends the turn with each score, where there is one.
-        class_of: (K,) int32, the class of each kind; a class of kinds can score the same with its expressions.
-        first: (C + 1,) int32, where each class's stretch of `scores` begins.
+        class_of: (K,) int32, the class of each kind; kinds of one class can make the same scores with expressions.
+        first: (C + 1,) int32, where the part of `scores` for each class begins.
         scores: uint8, the different scores that expressions can make in each class, rising.
         add_up: (K,) int64, the sum of the faces where no expression exists, else -1.
     """
@@ -61,7 +61,7 @@ class Turn(NamedTuple):
 
 @cache
 def make_turn(intermediates: Literal["any", "natural"]) -> Turn:
-    """The turn under one reading of the brackets, with its tables worked out."""
+    """Return the tables of a turn under one reading of the brackets."""
     lattice = make_lattice(FACES)
     full, representative, kind_of = np.unique(lattice.full, return_index=True, return_inverse=True)
     thrown = np.arange(NUM_REROLLS + 1)[:, None] >> np.arange(NUM_DICE) & 1  # (32, 5)
@@ -93,7 +93,7 @@ def make_turn(intermediates: Literal["any", "natural"]) -> Turn:
 
 @kernel
 def _best_stops(payoff: Any, turn: Any, stops: Any) -> None:
-    """What stopping with the best expression pays, (C, N); minus infinity where there is none."""
+    """Fill the payoff of stopping with the best expression, (C, N); minus infinity if there is no expression."""
     lanes = np.uint64(payoff.shape[1])
     for c in range(len(stops)):
         stop = stops[c]
@@ -106,14 +106,14 @@ def _best_stops(payoff: Any, turn: Any, stops: Any) -> None:
 
 @entry  # not a kernel: copies of it in every caller would take long to compile
 def fill_rows(payoff: Any, turn: Any, lattice: Any, rows: Any) -> None:
-    """The values of throwing dice again and going on as best one can.
+    """Fill the values of throwing dice again with the best play afterwards.
 
     Args:
         payoff: (NUM_SCORES, N), what each score pays.
         turn, lattice: the tables, and the lattice for N turns.
-        rows: (R, num_patterns, N), out: row t with t throws to come, the one that follows among them. At the patterns
-            that keep every die stands the best that can be done with t - 1 throws to come. Row 0 stays as it is: after
-            the last throw nothing can be thrown again. The last number of row t is the value of a turn of t throws.
+        rows: (R, num_patterns, N), out: row t is for t throws to come, the next one included. The patterns that keep
+            every die have the best value with t - 1 throws to come. Row 0 stays as it is: after the last throw nothing
+            can be thrown again. The last number of row t is the value of a turn of t throws.
     """
     stops = np.empty((len(turn.first) - 1, payoff.shape[1]))
     _best_stops(payoff, turn, stops)
@@ -132,9 +132,9 @@ def fill_rows(payoff: Any, turn: Any, lattice: Any, rows: Any) -> None:
 
 @kernel
 def fill_action_values(payoff: Any, turn: Any, row: Any, kind: Any, left: Any, out: Any) -> None:
-    """The value of every action (NUM_ACTIONS,) on a kind of throw with `left` throws to come; NaN where illegal.
+    """Fill the value of every action (NUM_ACTIONS,) on a kind of throw with `left` throws to come; NaN where illegal.
 
-    `payoff` (NUM_SCORES,) and `row` (num_patterns,) are of one turn: the row of `fill_rows` for `left` throws.
+    `payoff` (NUM_SCORES,) and `row` (num_patterns,), the row of `fill_rows` for `left` throws, are of one turn.
     """
     out[:] = np.nan
     if left > 0:
@@ -148,17 +148,17 @@ def fill_action_values(payoff: Any, turn: Any, row: Any, kind: Any, left: Any, o
 
 @entry
 def turn_value(payoff: Any, throws: Any, turn: Any) -> Any:
-    """The greatest expected payoff of a turn of `throws` throws, for `payoff` (NUM_SCORES,)."""
+    """Return the greatest expected payoff of a turn of `throws` throws, for `payoff` (NUM_SCORES,)."""
     rows = np.empty((throws + 1, turn.lattice.num_patterns, 1))
     fill_rows(payoff.reshape(-1, 1), turn, turn.lattice, rows)
     return rows[throws, -1, 0]
 
 
 def points_lost() -> NDArray[np.float64]:
-    """The payoff of whoever wants few points: minus the score."""
+    """Return the payoff of a player who wants few points: minus the score."""
     return -np.arange(MAX_SCORE + 1.0)
 
 
 def least_expected_score(throws: int, intermediates: Literal["any", "natural"] = "any") -> float:
-    """The least expected score of a turn with so many throws."""
+    """Return the least expected score of a turn of `throws` throws."""
     return -float(turn_value(points_lost(), throws, make_turn(intermediates)))

@@ -1,1 +1,1 @@
-"""Agents and solved parts of Poker Figures."""
+"""Agents and exact solutions for Poker Figures. `solver.py` is the way in."""

@@ -39,23 +39,23 @@ PER_PLAYER = NUM_ROWS * (SWITCHES + 2)
 
 
 def num_features(players: int) -> int:
-    """How many numbers describe a position."""
+    """Return the number of features of a position."""
     return players + len(SPANS) + 1 + 2 * NUM_ROWS + PER_PLAYER * players
 
 
 @kernel
 def _first_of(player: Any, players: Any) -> Any:
-    """Where the numbers of a player begin, counted from the player to move next."""
+    """Return where the features of a player begin, counted from the player to move next."""
     return players + len(SPANS) + 1 + 2 * NUM_ROWS + PER_PLAYER * player
 
 
 @kernel
 def describe(cells: Any, sums: Any, players: Any, left: Any, model: Any, scale: Any, work: Any, out: Any) -> None:
-    """A position between turns as numbers.
+    """Write the features of a position between turns.
 
     Args:
         cells, sums: of every player from the one whose turn has ended, as `expect` takes them.
-        players: how many.
+        players: the number of players.
         left: how many turns are left, on average over the players.
         model, scale, work: what `expect` took, gave and left there.
         out: (D,) float32.
@@ -84,7 +84,7 @@ def describe(cells: Any, sums: Any, players: Any, left: Any, model: Any, scale: 
 
 @kernel
 def _turns_left(state: Any, max_turns: Any) -> Any:
-    """How many turns each player still has, on average, the one in progress included."""
+    """Return how many turns each player still has, on average, the current one included."""
     left = 0.0
     for seat in range(state.num_players):
         left += max_turns - state.turns[seat]
@@ -93,7 +93,7 @@ def _turns_left(state: Any, max_turns: Any) -> Any:
 
 @entry
 def describe_all(states: Any, max_turns: Any, model: Any, out: Any) -> None:
-    """The positions in which the (B,) states' turns began, as numbers (B, D)."""
+    """Return features (B, D) of the positions in which the turns of the (B,) states began."""
     cells, sums = np.empty((MAX_PLAYERS, NUM_ROWS), np.int64), np.empty((MAX_PLAYERS, NUM_ROWS))
     work, slopes = make_work(), np.empty(NUM_ROWS)
     for i in range(len(states)):
@@ -120,7 +120,7 @@ def gather(
     features: Any,
     scales: Any,
 ) -> Any:
-    """Describe the positions that the rest of the movers' turns may lead to; finish those that end the game.
+    """Describe the positions that the rest of the movers' turns may lead to, and finish those that end the game.
 
     Args:
         states, throws, writable, max_turns, fillings, model, odds, slopes, over: as in `leaf.assess_all`. In positions
@@ -168,7 +168,7 @@ def spread(
     odds: Any,
     slopes: Any,
 ) -> None:
-    """Take the log-odds `values` (N,) of what `gather` described as odds, and their `derivatives` (N, C) as slopes.
+    """Take the log-odds `values` (N,) of the positions from `gather` as odds, and their `derivatives` (N, C) as slopes.
 
     The columns C are those of `_moving`.
     """
@@ -192,7 +192,7 @@ def spread(
 
 
 def _moving(players: int) -> NDArray[np.int64]:
-    """Which numbers change with the points that the player writes whose turn ends: those of the last in the order."""
+    """Return the features that change with the points that the mover writes: those of the last player in the order."""
     first = int(_first_of(players - 1, players)) + SWITCHES * NUM_ROWS
     return np.array([players - 1, *range(first, first + 2 * NUM_ROWS)])
 
@@ -207,13 +207,13 @@ class Afterstates:
         self.num_features = num_features(game.num_players)
 
     def features(self, states: States) -> NDArray[np.float32]:
-        """The positions in which the turns of (B,) states began, as numbers (B, D)."""
+        """Return features (B, D) of the positions in which the turns of (B,) states began."""
         out = np.empty((len(states), self.num_features), np.float32)
         describe_all(plain(states), self._game.tables.max_turns, self._model, out)
         return out
 
     def player(self, values: Values) -> TurnPlayer:
-        """Whoever plays its turns to the best of these values."""
+        """Return a player that plays each turn exactly for these values."""
 
         def leaf(
             states: Any,

@@ -1,13 +1,15 @@
-"""What a position between two turns is worth to the player whose turn has just ended: the reference agent's estimate.
+"""The reference agent's estimate: the value of a position between turns to the player whose turn has just ended.
 
-Each open row is a race: the players fill its cells, each at a steady pace that depends on the row and on how many cells
-they have, until somebody has filled it. From that follow, for every pair of cell counts, the points that a player may
-still expect in the row, the chance of having no cell in it when it is closed (which doubles it for the others), and how
-long it takes. The row that takes longest is the likeliest to be left open at the end, and to count nothing. The fewer
-rows are left, the more a player can aim at them, which the steady paces miss: part of the points to come is then taken
-from the solo table (`trialea.agents.poker_figures.solo`), in which one player has ten turns for its open rows.
+Each open row is a race: the players fill its cells until one of them has filled it. Each player's steady pace depends
+on the row and on the number of cells that the players have. From these paces follow, for every pair of cell counts, the
+points that a player may still expect in the row, the probability of having no cell in it when it is closed (which
+doubles it for the others), and the time that it takes. The row that takes longest is the most likely to be left open at
+the end, and then counts nothing. With fewer rows left, players can aim at them, which steady paces miss. Part of the
+points to come is then taken from the solo table (`trialea.agents.poker_figures.solo`), in which one player has ten
+turns for its open rows.
 
-The expected totals become a share of the win by the logistic rule, with a spread for each cell still to come.
+A logistic rule turns the expected totals into a share of the win, with a spread for each cell still to come. The
+constants here define the agent `reference`; a change of them changes every figure that was measured with it.
 """
 
 from __future__ import annotations
@@ -52,7 +54,7 @@ ADDED, MISSED, TIME = range(3)
 
 
 class Model(NamedTuple):
-    """What the estimate looks up.
+    """The tables of the estimate.
 
     Attributes:
         race: (8, 2, columns + 1, columns + 1, 3) float64, for a row, for a player who waits or is to move, by its cells
@@ -80,9 +82,9 @@ class Model(NamedTuple):
 
 @lru_cache(maxsize=8)
 def make_model(game: Game) -> Model:
-    """The estimate for a game; its solo table is read from the cache on disk or computed.
+    """Return the estimate's tables for a game; the solo table is read from the cache on disk or computed.
 
-    The solo table leaves the row P and the gathering of points (`sum_throws`) out.
+    The solo table does not cover the row P and the gathering of points (`sum_throws`).
     """
     options, tables = game.options, game.tables
     points = POINTS.copy()
@@ -108,7 +110,7 @@ def make_model(game: Game) -> Model:
 def race_table(
     pace: NDArray[np.float64], points: NDArray[np.float64], columns: int, others: int
 ) -> NDArray[np.float64]:
-    """One row of `Model.race`: (2, columns + 1, columns + 1, 3), for so many other players, the fullest leading."""
+    """Return one row of `Model.race` for a number of other players, of whom the fullest leads."""
     table = np.zeros((2, columns + 1, columns + 1, 3))
     table[:, 0, columns, MISSED] = 1.0
     theirs = 1.0 - (1.0 - pace) ** others
@@ -127,7 +129,7 @@ def race_table(
 
 @kernel
 def _most_of_others(cells: Any, players: Any, player: Any, row: Any) -> Any:
-    """The cells of the fullest player but one in a row."""
+    """Return the cells of the second fullest player in a row."""
     most = np.int64(0)
     for other in range(players):
         if other != player:
@@ -137,7 +139,7 @@ def _most_of_others(cells: Any, players: Any, player: Any, row: Any) -> Any:
 
 @kernel
 def _alone(cells: Any, closed: Any, model: Any) -> Any:
-    """What the solo table gives a player with these cells (8,), closed rows being full."""
+    """Return the entry of the solo table for a player with these cells (8,); closed rows count as full."""
     number = np.int64(0)
     for row in range(NUM_ROWS):
         number += model.strides[row] * (model.columns if closed >> row & 1 else cells[row])
@@ -146,7 +148,7 @@ def _alone(cells: Any, closed: Any, model: Any) -> Any:
 
 @kernel
 def _closed(cells: Any, players: Any, model: Any) -> Any:
-    """The rows that somebody has filled, a bit for each, and how many of them count for the end."""
+    """Return the rows that a player has filled, one bit for each, and how many of them count for the end."""
     closed, count = np.int64(0), np.int64(0)
     for row in range(NUM_ROWS):
         if model.in_play >> row & 1 and _most_of_others(cells, players, -1, row) == model.columns:
@@ -157,7 +159,7 @@ def _closed(cells: Any, players: Any, model: Any) -> Any:
 
 @kernel
 def _set_times(cells: Any, players: Any, closed: Any, model: Any, times: Any) -> Any:
-    """Each open row's expected time (8,), the sum of their powers, and the variance of what is to come."""
+    """Set each open row's expected time (8,); return the sum of their powers and the variance of the points to come."""
     total, variance = 0.0, 0.0
     for row in range(NUM_ROWS):
         times[row] = 0.0
@@ -172,7 +174,7 @@ def _set_times(cells: Any, players: Any, closed: Any, model: Any, times: Any) ->
 
 @kernel
 def _set_kept(cells: Any, players: Any, row: Any, is_closed: Any, model: Any, kept: Any) -> None:
-    """The chance (players,) that each player has a cell in the row when it is closed."""
+    """Set the probability (players,) that each player has a cell in the row when it is closed."""
     for player in range(players):
         if cells[player, row]:
             kept[player] = 1.0
@@ -185,7 +187,7 @@ def _set_kept(cells: Any, players: Any, row: Any, is_closed: Any, model: Any, ke
 
 @kernel
 def make_work() -> Any:
-    """Scratch for `expect`, which leaves three things there that others read.
+    """Return scratch for `expect`, which leaves three results there.
 
     Returns:
         times, kept (8,); totals (8,), by player; chances (8,), by row, of being closed before the end; parts (8, 8), by
@@ -202,14 +204,14 @@ def make_work() -> Any:
 
 @kernel
 def expect(cells: Any, sums: Any, players: Any, left: Any, model: Any, work: Any, slopes: Any) -> Any:
-    """The expected totals of all players, between turns.
+    """Compute the expected totals of all players, between turns.
 
     Args:
         cells: (players, 8) int64, of every player from the one whose turn has ended, in the order of the turns.
         sums: the same, float64. A cell whose points are not in `sums` yet is counted in `cells`.
-        players: how many.
+        players: the number of players.
         left: the most turns that a player still has.
-        model: what to look up.
+        model: the tables.
         work: as from `make_work`.
         slopes: (8,), out: what each point more of player 0 in a row adds to its expected total.
 
@@ -252,7 +254,7 @@ def expect(cells: Any, sums: Any, players: Any, left: Any, model: Any, work: Any
 
 @kernel
 def assess(cells: Any, sums: Any, players: Any, left: Any, model: Any, work: Any, slopes: Any) -> Any:
-    """The log-odds of player 0's share of the win, between turns.
+    """Compute the log-odds of player 0's share of the win, between turns.
 
     Arguments are those of `expect`; `slopes` is what each point more adds to the log-odds.
 
@@ -274,7 +276,7 @@ def assess(cells: Any, sums: Any, players: Any, left: Any, model: Any, work: Any
 
 @kernel
 def read_sheets(state: Any, seat: Any, max_turns: Any, cells: Any, sums: Any) -> Any:
-    """The sheets from `seat` on in the order of the turns, as `expect` takes them; the most turns that a player has."""
+    """Read the sheets from `seat` on in order of turns, for `expect`; return the most turns that a player still has."""
     players, left = np.int64(state.num_players), np.int64(0)
     for player in range(players):
         for row in range(NUM_ROWS):
@@ -286,7 +288,7 @@ def read_sheets(state: Any, seat: Any, max_turns: Any, cells: Any, sums: Any) ->
 
 @kernel
 def fill(state: Any, filling: Any, throws: Any, writable: Any, points: Any, model: Any, cells: Any, sums: Any) -> Any:
-    """Add a filling's cells to the mover's, and say whether the rest of its turn may lead to it.
+    """Add a filling's cells to the mover's; return whether the rest of its turn may lead to it.
 
     Args:
         state: one record.
@@ -326,7 +328,7 @@ def assess_all(
     slopes: Any,
     over: Any,
 ) -> None:
-    """`assess` for the fillings that the rest of the mover's turn may lead to.
+    """Do `assess` for the fillings that the rest of the mover's turn may lead to.
 
     Args:
         states: (B,) records.
@@ -334,7 +336,7 @@ def assess_all(
         writable: (B,) int64, the rows that may be written now, a bit for each.
         max_turns: the option.
         fillings: (F, 3) int64, see `fill`.
-        model: what to look up.
+        model: the tables.
         odds, over: (B, F), out: the results of `assess`, for cells that hold nothing yet.
         slopes: (B, F, 8), out.
     """

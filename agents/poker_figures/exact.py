@@ -1,9 +1,9 @@
-"""Whole games of Poker Figures between two known policies, exactly: small games, as they are solved.
+"""Exact values of whole small games of Poker Figures between two known policies.
 
-A win is counted by its share: half of it for a draw. Positions are valued backwards from the last turn of all, within a
-turn those first in which the mover has written most; a policy's turns are `trialea.agents.poker_figures.policy`'s, a
-best response's those of `trialea.agents.poker_figures.retrograde`. `trialea.evaluation.measures.exact` lists what this
-module must offer.
+A draw counts as half a win. Positions are valued backwards from the last turn of the game, and within a turn from the
+positions in which the mover has written most. A policy's turns come from `trialea.agents.poker_figures.policy`, a best
+response's from `trialea.agents.poker_figures.retrograde`. `trialea.evaluation.measures.exact` calls the public
+functions here, and lists what a game must offer.
 """
 
 from __future__ import annotations
@@ -37,34 +37,34 @@ MAX_ENTRIES = 50_000  # positions, each with so many turns to come
 
 
 def check_in_reach(game: Game) -> None:
-    """Raise `OptionError` where the game has too many positions to value all of a policy."""
+    """Raise `OptionError` if the game has too many positions to value a policy exactly."""
     check_solvable(game)
     positions, turns = count_positions(game.options), 2 * game.options.max_turns
     if positions * turns > MAX_ENTRIES:
         raise OptionError(
             f"this game has {positions:,} positions in each of {turns} turns, each with {DECISIONS_EACH} decisions;"
-            f" policies can be valued exactly for up to {MAX_ENTRIES:,} in all: give fewer rows, columns or max_turns"
+            f" a policy can be valued exactly for up to {MAX_ENTRIES:,} in all. Give fewer rows, columns or max_turns"
         )
 
 
 def solution_table(game: Game) -> PokerFiguresPolicyTable:
-    """The turns of the agent `solver`."""
+    """Return the turns of the agent `solver`."""
     return tabulate(game, SolverAgent(game))
 
 
 def mover_payoffs(game: Game, table: PokerFiguresPolicyTable) -> SmallGameSolution:
-    """What judges decisions: the solution, of which `table` is one way to play."""
+    """Return the solution, by which decisions are judged; `table` is one way to play it."""
     return shared_solution(game)
 
 
 def win_probabilities(game: Game, tables: Sequence[PokerFiguresPolicyTable]) -> NDArray[np.float64]:
-    """The share (2, 2) of the win of each seat: row `first`, who begins, column seat; a table for each seat."""
+    """Return the share (2, 2) of the win of each seat, by `first` and seat; `tables` has one table for each seat."""
     own, other = _at_start(game, tables[0], tables[1])
     return np.array([[own, 1.0 - own], [1.0 - other, other]])
 
 
 def best_response(game: Game, tables: Sequence[PokerFiguresPolicyTable], seat: int) -> NDArray[np.float64]:
-    """The greatest share (2,) of the win that `seat` can have, by `first`; the other plays by its table."""
+    """Return the greatest share (2,) of the win that `seat` can have, by `first`; the other seat plays by its table."""
     own, other = _at_start(game, None, tables[1 - seat])
     return np.array([own, 1.0 - other] if seat == 0 else [1.0 - other, own])
 
@@ -77,7 +77,7 @@ def _start(moves: Moves) -> int:
 def _at_start(
     game: Game, one: PokerFiguresPolicyTable | None, other: PokerFiguresPolicyTable | None
 ) -> tuple[float, float]:
-    """What each of two policies, None for a best response, wins against the other where it begins."""
+    """Return the share of each of two policies against the other if it begins; None stands for a best response."""
     moves = moves_of(game)
     stages, size = new_stages(moves), len(moves.swapped)
     blocks = blocks_of(np.arange(size), moves.levels)
@@ -103,7 +103,7 @@ def _play(
     table: PokerFiguresPolicyTable,
     turn: int,
 ) -> None:
-    """`trialea.agents.poker_figures.retrograde.solve_positions` for a known policy in place of the best."""
+    """Do `trialea.agents.poker_figures.retrograde.solve_positions` for a known policy instead of the best."""
     worth = stages.copy()
     worth[:, -1] = 0.0  # never reached, where minus infinity would count
     for level in blocks:
@@ -147,7 +147,7 @@ def _visits(
     table: PokerFiguresPolicyTable,
     turn: int,
 ) -> tuple[NDArray[Any], NDArray[np.float64]]:
-    """How often all five dice are thrown in a turn, (3, N) by k and position, and where the turn ends, (N,).
+    """Count how often all five dice are thrown in a turn, (3, N) by k and position, and where the turn ends, (N,).
 
     Args:
         arrived: (N,), how often the turn begins in each position.

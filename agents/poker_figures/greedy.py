@@ -1,4 +1,4 @@
-"""The agent that goes by the most points that lie on the table now."""
+"""The agent `greedy` of Poker Figures, which takes the most points that are on the table now."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from trialea.envs.poker_figures.rules import (
 
 @kernel
 def _read_asked(state: Any, tables: Any, asked: Any) -> None:
-    """What the mover's next cell in each row (8,) asks; NO_CELL or more where it may write none."""
+    """Read what the mover's next cell in each row (8,) asks; NO_CELL or more if the mover may not write in the row."""
     for row in range(NUM_ROWS):
         asked[row] = np.int64(state.asks[state.mover, row]) + tables.barriers[state.bound, row]
 
 
 @kernel
 def _best_row(state: Any, asked: Any, tables: Any) -> Any:
-    """The row in which what lies on the table can be written and is worth most; -1 if it can in none."""
+    """Return the row in which the throw can be written for the most points; -1 if it can't be written."""
     points = tables.points[state.fresh, hand_of(state, tables)]
     best, most = -1, np.int64(0)
     for row in range(NUM_ROWS):
@@ -45,7 +45,7 @@ def _best_row(state: Any, asked: Any, tables: Any) -> Any:
 
 @kernel
 def _best_rethrow(state: Any, asked: Any, tables: Any) -> Any:
-    """Keep what counts for the figure row, among those still open, in which the dice are worth most as they lie."""
+    """Return the rethrow that keeps the dice of the open figure row in which they now have the most points."""
     figure, most = -1, np.int64(0)
     for row in range(NUM_FIGURES):
         count = np.int64(0)
@@ -63,7 +63,7 @@ def _best_rethrow(state: Any, asked: Any, tables: Any) -> Any:
 
 @entry
 def choose(states: Any, tables: Any, out: Any) -> None:
-    """The greedy action (B,) in each of the states."""
+    """Fill the greedy action (B,) in each of the states."""
     asked = np.empty(NUM_ROWS, np.int64)
     for i in range(len(states)):
         state = states[i]
@@ -78,12 +78,11 @@ def choose(states: Any, tables: Any, out: Any) -> None:
 
 
 class GreedyAgent:
-    """Goes by the most points now, multiplied, and looks ahead to nothing.
+    """An agent that takes the most points now, multiplied, and does not look ahead.
 
-    It writes what is worth most wherever it can write anything. Else it keeps the dice that count for the figure in
-    whose row they are worth most as they lie, though not yet enough, and throws the others again; where that is no die
-    or all of them, all five. It passes when it must, takes the first of equal rows, sets no points aside, and knows
-    nothing of the other players.
+    If it can write, it writes where the throw counts most. Otherwise it keeps the dice of the figure in whose row they
+    now count most, and throws the others again; if no die or every die would be kept, it throws all five. It passes if
+    nothing else is legal, takes the first of equal rows, never sets points aside, and ignores the other players.
     """
 
     name = "greedy"
@@ -93,7 +92,7 @@ class GreedyAgent:
         self.game = game
 
     def act(self, states: States) -> NDArray[np.int64]:
-        """A legal action (B,) for each of the (B,) states."""
+        """Return a legal action (B,) for each of the (B,) states."""
         actions = np.empty(len(states), np.int64)
         choose(states, self.game.tables, actions)
         return actions

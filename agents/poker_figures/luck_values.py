@@ -40,7 +40,7 @@ Ints = NDArray[np.int64]
 
 
 class _Turns(NamedTuple):
-    """The turns of N sheets solved, from the first throw on; k is the number of throws to come.
+    """The solved turns of N sheets, from the first throw on; k is the number of throws to come.
 
     Attributes:
         stay: (N,), of the turn's end with nothing more written.
@@ -58,10 +58,10 @@ class _Turns(NamedTuple):
 
 
 class Estimate:
-    """Every seat's share of the win in Poker Figures, as the reference agent sees it.
+    """Every seat's share of the win in Poker Figures, by the reference agent's estimate.
 
-    With `sum_throws` a turn that is bound is worth what the sheet would be worth if it ended there. With more than two
-    players what is not the mover's is divided among the others as the estimate between turns sees them.
+    With `sum_throws`, a bound turn has the value of the sheet as if the turn ended there. With more than two players,
+    the rest of the win is divided among the other players in proportion to the estimate between turns.
     """
 
     def __init__(self, game: Game) -> None:
@@ -70,15 +70,15 @@ class Estimate:
         self._model = make_model(game)
 
     def state_values(self, states: States) -> Floats:
-        """Every seat's share of the win, (B, P), in states in which a player is to act."""
+        """Return every seat's share of the win, (B, P), in states in which a player is to act."""
         return self._by_sheet(states, self._decided)
 
     def chance_values(self, states: States) -> Floats:
-        """Every seat's share of the win, (B, P), in states in which dice are to be thrown."""
+        """Return every seat's share of the win, (B, P), in states in which dice are to be thrown."""
         return self._by_sheet(states, self._expected)
 
     def _by_sheet(self, states: States, read: Callable[[Any, _Turns, Ints], Floats]) -> Floats:
-        """The values of states (B,), by solving the turn of each of their sheets once, with two players both turns."""
+        """Return the values of states (B,); the turn of each sheet is solved once, with two players both turns."""
         n = self._game.num_players
         last_turns = np.maximum(states.turns[:, :n], self._game.tables.max_turns - 2)  # earlier ones make no difference
         movers = np.zeros(len(states), np.int64) if n == 2 else states.mover
@@ -102,7 +102,7 @@ class Estimate:
         return self._of_seats(states, values)
 
     def _solve(self, records: Any) -> _Turns:
-        """The turns of the movers of states (N,); with two players those of both, the first's before the second's."""
+        """Solve the turns of the movers of states (N,); with two players both turns, the first player's first."""
         turn, count = self._turn, len(records)
         leaves = self._leaves(records)
         which, alone, none = np.arange(count), np.full(count, -1), np.zeros(count, np.int64)
@@ -117,10 +117,10 @@ class Estimate:
         return self._throw(stay, gains, ended)
 
     def _steady(self, stay: Floats, gains: Floats, ended: NDArray[np.bool_]) -> Floats:
-        """What passing is worth (N,) if what follows is the other's turn, in which passing is worth the same.
+        """Return the value of passing (N,) if the other's turn follows, in which passing has the same value.
 
-        Two players may pass in turns for long, and an error in `stay` would then be made again and again. Two rounds of
-        turns are gone through, and from how far they moved it follows where more would lead (Steffensen's method).
+        Two players may pass in turn for long, and would repeat an error in `stay` each time. So two rounds of turns are
+        computed, and the limit of further rounds is extrapolated from how far they moved (Steffensen's method).
         """
         rounds = [stay]
         for _ in range(2):
@@ -135,7 +135,7 @@ class Estimate:
         return np.clip(limit, 0.0, 1.0)
 
     def _throw(self, stay: Floats, written: Floats, ended: NDArray[np.bool_]) -> _Turns:
-        """Turns (N,) from what passing is worth, and (2, R, N) what is written with no throw to come and with one."""
+        """Return the turns (N,), given the value of passing and of each result (2, R, N) with 0 and 1 throws left."""
         turn, start, count = self._turn, self._turn.lattice.num_partial, len(stay)
         gains = np.empty((NUM_THROWS, *written.shape[1:]))
         gains[:2] = written
@@ -156,12 +156,12 @@ class Estimate:
         return _Turns(stay, gains, best, rethrown, fresh)
 
     def _leaves(self, records: Any) -> Leaves:
-        """What the positions after the turn are worth with up to two cells written."""
+        """Return the values of the positions after the turn, with up to two cells written."""
         own, _, _ = search.read(records, self._game.tables)
         return search.make_leaves(self._turn, own, *self._assess(records, 2, _TWO_CELLS))
 
     def _assess(self, records: Any, cells: int, fillings: Any) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-        """`leaf.assess_all` of states (N,) for fillings of up to so many cells."""
+        """Do `assess_all` of states (N,) for fillings of up to `cells` cells."""
         shape = (len(records), len(fillings))
         odds, slopes, over = np.zeros(shape), np.zeros((*shape, NUM_ROWS)), np.zeros(shape, np.bool_)
         nothing_now = np.zeros(len(records), np.int64)
@@ -170,13 +170,13 @@ class Estimate:
         return odds, slopes, over
 
     def _ended(self, leaves: Leaves) -> NDArray[np.bool_]:
-        """Whether each result (R, N) ends the game when it is written."""
+        """Return whether each result (R, N) ends the game when it is written."""
         ended = np.zeros((self._turn.num_results, len(leaves.own)), np.bool_)
         ended[: self._turn.num_writes] = leaves.over[:, NUMBER_OF[leaves.rows + 1, 0, 0]].T
         return ended
 
     def _decided(self, records: Any, turns: _Turns, sheet: Ints) -> Floats:
-        """The movers' values (N,) in states in which they are to act, `sheet` being the numbers of their turns."""
+        """Return the movers' values (N,) in states in which they are to act; `sheet` has the numbers of their turns."""
         turn, to_come = self._turn, NUM_THROWS - records["throws"].astype(np.int64)
         _, writable, hands = search.read(records, self._game.tables)
         now = np.zeros((turn.num_results, len(records)), np.bool_)
@@ -188,7 +188,7 @@ class Estimate:
         return self._unless_bound(records, values, turns, sheet)
 
     def _expected(self, records: Any, turns: _Turns, sheet: Ints) -> Floats:
-        """The movers' values (N,) in states in which dice are to be thrown."""
+        """Return the movers' values (N,) in states in which dice are to be thrown."""
         to_come, pending = NUM_THROWS - records["throws"].astype(np.int64), records["pending"].astype(np.int64)
         _, _, hands = search.read(records, self._game.tables)
         values = turns.fresh[to_come, sheet]
@@ -201,7 +201,7 @@ class Estimate:
         return np.where(records["bound"] != 0, turns.stay[sheet], values)
 
     def _of_seats(self, states: States, values: Floats) -> Floats:
-        """The values of all seats (B, P), given the movers' (B,)."""
+        """Return the values of all seats (B, P), given the movers' values (B,)."""
         n, every, movers = self._game.num_players, np.arange(len(states)), states.mover.astype(np.int64)
         shares = np.zeros((len(states), n))
         for ahead in range(1, n):

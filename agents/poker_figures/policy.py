@@ -1,9 +1,10 @@
-"""What a policy's turns come to in a small game of Poker Figures for two players, exactly.
+"""Exact results of a policy's turns in a small game of Poker Figures for two players.
 
-Within a turn that has come to a position, with k throws to come and all five dice to be thrown, a policy either writes
-a certain result while j throws are to come, or lets the turn end. The probabilities of that are all that the values of
-whole games need (`trialea.agents.poker_figures.exact`). They are found by going forward over the throws, each hand's
-probability flowing to the results that are written and to the keeps of the dice thrown again. Nothing is sampled.
+Consider a turn that has come to a position, with k throws to come, the next of them of all five dice. A policy then
+either writes a certain result while j throws are to come, or lets the turn end. The values of whole games need only the
+probabilities of these events (`trialea.agents.poker_figures.exact`). They are found by going forward over the throws.
+Each hand's probability flows to the results that are written, and to the keeps of the dice thrown again. Nothing is
+sampled.
 """
 
 from __future__ import annotations
@@ -45,19 +46,19 @@ REGRET, DECISIONS, OPTIMAL = 0, 1, 2  # the columns of `judged`
 
 @dataclass(frozen=True, slots=True)
 class PokerFiguresPolicyTable:
-    """A policy's turns, by t, the turns of both players together still to come less 1, and by position.
+    """A policy's turns, by t and by position. t + 1 turns of both players together are still to come.
 
     In the axes of k, 0 to 2 stand for one to three throws to come, the next of them of all five dice.
 
     Attributes:
-        name: the agent's.
+        name: the agent's name.
         writes: (T, N, 3, 3, R) float64, by k, j and result: the probability that this is what is written next, with j
             throws to come after it.
         ends: (T, N, 3) float64, by k: the probability that the turn ends without another cell written.
         judged: (T, N, 3, 3, 3) float64, by k and throws made less 1: what is expected of the policy's decisions until
             it writes next: their regret, how many are not trivial, and how many of those are without regret. Empty
-            where it was not judged.
-        states: how many decisions the agent was asked for.
+            if it was not judged.
+        states: the number of decisions that the agent was asked for.
     """
 
     name: str
@@ -73,16 +74,16 @@ def tabulate(
     payoffs: SmallGameSolution | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> PokerFiguresPolicyTable:
-    """Work out the turns of `agent`, a deterministic one or one that tells its probabilities.
+    """Compute the turns of `agent`, which is deterministic or has `action_probabilities`.
 
-    It is shown positions with player_0 to move. Where closed rows may hold different cells that leave the same gap
-    between the players, it is shown some that do.
+    The agent sees positions with player_0 to move. Closed rows with different cells may leave the same gap between the
+    players; the agent sees one example of them.
 
     Args:
         game: a small game.
-        agent: whose policy it is.
+        agent: the agent.
         payoffs: the solution, if its decisions are to be judged.
-        progress: called with the share of the work done, from 0 to 1.
+        progress: called with the share of the work that is done, from 0 to 1.
     """
     require_explicit_policy(agent)
     moves = moves_of(game)
@@ -110,7 +111,7 @@ def tabulate(
 
 
 def _costs(values: NDArray[np.float64], choices: Any) -> NDArray[np.float64]:
-    """What is expected of each decision (B, 3): its regret, whether it is not trivial, and then without regret."""
+    """Return (B, 3): the expected regret of each decision, whether it matters, and whether it then has no regret."""
     lost, matters = action_regrets(values)
     if len(choices.sums):
         chances = choices.probabilities / choices.sums[:, None]
@@ -123,7 +124,7 @@ def _costs(values: NDArray[np.float64], choices: Any) -> NDArray[np.float64]:
 
 
 def _decisions(game: Game, sheets: States, count: int) -> States:
-    """Every decision (P × 5 × 252,) that a player may face in some positions, with so many turns to come."""
+    """Return every decision (P × 5 × 252,) that a player may face in some positions, with `count` turns to come."""
     states = np.repeat(sheets, DECISIONS_EACH).view(np.recarray)
     to_come, fresh = np.array(_KINDS, np.uint8).T
     states.dice = np.tile(HANDS, (len(sheets) * len(_KINDS), 1))
@@ -148,7 +149,7 @@ def follow(
     ends: Any,
     judged: Any,
 ) -> None:
-    """Work out the turns of some positions.
+    """Compute the turns of some positions.
 
     Args:
         actions: (P, 5, 252) int64, what is done in each decision; empty for a policy of probabilities.
@@ -188,7 +189,7 @@ def follow(
 
 @kernel
 def _throw_all(chance: Any, lattice: Any, hands: Any) -> None:
-    """The hands (2, 252), not *de mão* and *de mão*, after all five dice are thrown."""
+    """Set the hands (2, 252), not *de mão* and *de mão*, after all five dice are thrown."""
     for hand in range(NUM_HANDS):
         hands[0, hand] = 0.0
         hands[1, hand] = chance * lattice.chances[hand]
@@ -196,7 +197,7 @@ def _throw_all(chance: Any, lattice: Any, hands: Any) -> None:
 
 @kernel
 def _throw_rest(keeps: Any, lattice: Any, hands: Any) -> None:
-    """The hands after the dice beside each keep are thrown, from the keeps' probabilities (num_keeps,)."""
+    """Set the hands after the dice that are not kept are thrown, from the keeps' probabilities (num_keeps,)."""
     _throw_all(keeps[0], lattice, hands)
     for keep in range(1, lattice.num_partial):
         if keeps[keep] > 0.0:
@@ -221,7 +222,7 @@ def _act(
     writes: Any,
     ends: Any,
 ) -> None:
-    """Add the probability of a hand in which an action is taken to what the action leads to."""
+    """Add the probability of an action on a hand to whatever the action leads to."""
     if action < NUM_REROLLS:
         keeps[kept[hand, action]] += chance
     elif action == PASS:
@@ -235,7 +236,7 @@ def _act(
 
 
 def make_sheets(game: Game, space: Space) -> States:
-    """A state (N,) of each position with player_0 to move, no dice thrown and no turns counted."""
+    """Return a state (N,) of each position with player_0 to move, no dice thrown and no turns counted."""
     size = int(space.offsets[-1])
     blank = game.start([0])
     blank[:] = np.zeros(1, blank.dtype)
@@ -272,7 +273,7 @@ _Pair = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 def _ways(options: Options) -> tuple[dict[int, NDArray[np.uint8]], dict[int, dict[int, _Pair]]]:
-    """Some cells, by row: of each player's state (n, 5), and of both players for each gap once the row is closed."""
+    """Return example cells by row: of each player's state (n, 5), and of both players for each gap once closed."""
     turn = make_turn(options)
     states: dict[int, NDArray[np.uint8]] = {}
     closings: dict[int, dict[int, _Pair]] = {}
@@ -300,6 +301,6 @@ def _ways(options: Options) -> tuple[dict[int, NDArray[np.uint8]], dict[int, dic
 
 @entry
 def tally_states(states: Any, tables: Any) -> None:
-    """Work out what follows from the sheets of (B,) states."""
+    """Set the fields that follow from the sheets of (B,) states."""
     for i in range(len(states)):
         tally_all(states[i], tables)

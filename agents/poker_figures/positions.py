@@ -1,8 +1,8 @@
-"""The positions between the turns of a small game of Poker Figures for two players, numbered.
+"""The positions between turns of a small game of Poker Figures for two players, numbered.
 
-What is yet to come depends on a position's *open rows*, in each of which both players have so many cells of such a sum,
-on which rows are closed, and on the *gap*: the points of the closed rows that the mover has more than the other player.
-Positions lie flat: those with the same rows closed together, the gap varying slowest. Rows fill independently, so all
+The rest of a game depends on three things: the number of cells and their sum that both players have in each *open row*;
+which rows are closed; and the *gap*, the mover's points in closed rows less the other player's. Positions stand in one
+array. Positions with the same closed rows are together, and the gap varies slowest. Rows fill independently, so all
 combinations can be reached, and their number follows from those of the rows alone.
 """
 
@@ -27,7 +27,7 @@ LOSS, DRAW, WIN, BARRED = range(4)  # what may follow besides positions, numbere
 
 
 class Row(NamedTuple):
-    """What two players may have in one row.
+    """The possible contents of one row for two players.
 
     Attributes:
         cells, sums: (n,) of a player while the row is open; first the empty row.
@@ -44,9 +44,9 @@ class Row(NamedTuple):
 class Space(NamedTuple):
     """The positions of a game, as the kernels read them.
 
-    A *player's state* of an open row is the number of its cells and sum in `cells` and `sums`; a *pair* is
-    mover's state × count + the other's. A position's number is
-    `offsets[c] + place of the gap × sizes[c] + sum of strides[c, row] × pair`, where c numbers the set of closed rows.
+    A *player's state* of an open row is the index of its cells and sum in `cells` and `sums`. A *pair* is the mover's
+    state × count + the other's. The number of a position is `offsets[c] + place of the gap × sizes[c] + sum of
+    strides[c, row] × pair`, where c is the number of the set of closed rows.
 
     Attributes:
         counts: (8,) int64, how many states each row has; 1 where it is not played.
@@ -80,7 +80,7 @@ class Space(NamedTuple):
 
 
 def _make_row(turn: Turn, row: int) -> Row:
-    """What may stand in a row that is played."""
+    """Return the possible contents of a row that is played."""
     points = sorted({int(p) for r, p in zip(turn.rows, turn.points, strict=True) if r == row})
     reached: list[tuple[int, ...]] = [(0,)]
     for cells in range(turn.columns):
@@ -99,13 +99,13 @@ def _make_row(turn: Turn, row: int) -> Row:
 
 @cache
 def rows_of(options: Options) -> dict[int, Row]:
-    """Each row that is played."""
+    """Return each row that is played."""
     turn = make_turn(options)
     return {row: _make_row(turn, row) for row in range(NUM_ROWS) if turn.in_play >> row & 1}
 
 
 def _all_gaps(rows: dict[int, Row], closed: int) -> list[int]:
-    """The sums of one gap of each closed row, rising."""
+    """Return all sums of one gap of each closed row, rising."""
     found = {0}
     for row in rows:
         if closed >> row & 1:
@@ -114,7 +114,7 @@ def _all_gaps(rows: dict[int, Row], closed: int) -> list[int]:
 
 
 def check_size(options: Options) -> None:
-    """Raise `OptionError` where the game has too many positions to number them."""
+    """Raise `OptionError` if the game has too many positions to number them."""
     rows = rows_of(options)
     count = prod(len(row.cells) ** 2 for row in rows.values())  # those without a closed row: quickly told
     if count <= MAX_POSITIONS:
@@ -123,19 +123,19 @@ def check_size(options: Options) -> None:
         least = f"{count:,}" if count < 10**9 else f"10^{len(str(count)) - 1}"
         raise OptionError(
             f"Poker Figures with rows {options.rows} and columns {options.columns} has at least {least}"
-            f" positions between turns, and up to {MAX_POSITIONS:,} are solved: give fewer rows or columns"
+            f" positions between turns, but at most {MAX_POSITIONS:,} can be solved. Give fewer rows or columns"
         )
 
 
 def _sets_of(options: Options, rows: dict[int, Row]) -> list[int]:
-    """The sets of closed rows with which the game goes on."""
+    """Return the sets of closed rows with which the game continues."""
     to_close = make_turn(options).to_close
     played = sum(1 << row for row in rows)
     return [s for s in range(1 << NUM_ROWS) if not s & ~played and (s & (1 << POKER) - 1).bit_count() < to_close]
 
 
 def count_positions(options: Options) -> int:
-    """How many positions there are; beyond the largest number allowed it is a lower bound."""
+    """Return the number of positions; beyond the largest number allowed it is a lower bound."""
     return _count(replace(options, max_turns=1))
 
 
@@ -197,7 +197,7 @@ def _make_space(options: Options) -> Space:
 
 
 def make_space(options: Options) -> Space:
-    """The positions under these options.
+    """Return the positions under these options.
 
     Raises:
         OptionError: there are too many.
@@ -208,7 +208,7 @@ def make_space(options: Options) -> Space:
 
 @kernel
 def _place_of_gap(gap: Any, number: Any, space: Any) -> Any:
-    """The place of a gap among those of a set of closed rows; -1 where it is none of them."""
+    """Return the place of a gap among those of a set of closed rows; -1 if it is not one of them."""
     first, end = space.first_gap[number], space.first_gap[number + 1]
     place = first + np.searchsorted(space.gaps[first:end], gap)
     return place - first if place < end and space.gaps[place] == gap else np.int64(-1)
@@ -216,7 +216,7 @@ def _place_of_gap(gap: Any, number: Any, space: Any) -> Any:
 
 @kernel
 def _pair_of(position: Any, number: Any, row: Any, space: Any) -> Any:
-    """Both players' states of an open row: the mover's, then the other's."""
+    """Return both players' states of an open row, the mover's and then the other's."""
     count = space.counts[row]
     pair = (position - space.offsets[number]) % space.sizes[number] // space.strides[number, row] % (count * count)
     return pair // count, pair % count
@@ -224,7 +224,7 @@ def _pair_of(position: Any, number: Any, row: Any, space: Any) -> Any:
 
 @kernel
 def _open_points(position: Any, number: Any, space: Any) -> Any:
-    """What the mover has more than the other in the open rows, if those count."""
+    """Return the mover's points in open rows less the other player's, for rows that count."""
     points = np.int64(0)
     if space.open_rows:
         for row in range(NUM_ROWS):
@@ -236,13 +236,13 @@ def _open_points(position: Any, number: Any, space: Any) -> Any:
 
 @kernel
 def _result(points: Any) -> Any:
-    """How a game ends for who has so many points more."""
+    """Return the result of a game for the player who has `ahead` points more."""
     return np.int64(points > 0) + np.int64(points >= 0)
 
 
 @kernel
 def _closing(position: Any, number: Any, row: Any, points: Any, gap: Any, space: Any) -> Any:
-    """What follows once the mover has closed the row with so many points."""
+    """Return what follows when the mover has closed the row with these points."""
     own, other = _pair_of(position, number, row, space)
     factor = 1 if space.cells[row, other] else 2
     before = space.multipliers[row] * (space.sums[row, own] - space.sums[row, other])
@@ -263,7 +263,7 @@ def _closing(position: Any, number: Any, row: Any, points: Any, gap: Any, space:
 def fill_moves(
     space: Any, rows: Any, points: Any, asks: Any, following: Any, swapped: Any, ends: Any, levels: Any
 ) -> None:
-    """Where each position of the game leads.
+    """Fill in where each position of the game leads.
 
     Args:
         space: the positions, N of them.
@@ -311,7 +311,7 @@ def fill_moves(
 
 @kernel
 def position_of(cells: Any, sums: Any, mover: Any, space: Any) -> Any:
-    """The number of a position; -1 where it is none of the game's.
+    """Return the number of a position; -1 if it is not a position of the game.
 
     Args:
         cells, sums: (2 or more, 8), of the players, by seat.
@@ -348,14 +348,14 @@ def position_of(cells: Any, sums: Any, mover: Any, space: Any) -> Any:
 
 @entry
 def find_positions(states: Any, space: Any, out: Any) -> None:
-    """The positions (B,) between whose turns the states lie, as their movers see them; -1 as in `position_of`."""
+    """Fill the positions (B,) of the states, as their movers see them; -1 as in `position_of`."""
     for i in range(len(states)):
         state = states[i]
         out[i] = position_of(state.cells, state.sums, np.int64(state.mover), space)
 
 
 def position_in(space: Space, cells: NDArray[np.int64], sums: NDArray[np.int64]) -> int:
-    """`position_of` for calls from Python; the mover's line (8,) comes first."""
+    """Do `position_of` for calls from Python; the mover's row (8,) comes first."""
     found = np.empty(1, np.int64)
     find_one(cells, sums, space, found)
     return int(found[0])
@@ -363,5 +363,5 @@ def position_in(space: Space, cells: NDArray[np.int64], sums: NDArray[np.int64])
 
 @entry
 def find_one(cells: Any, sums: Any, space: Any, out: Any) -> None:
-    """`position_of` with seat 0 to move."""
+    """Do `position_of` with seat 0 to move."""
     out[0] = position_of(cells, sums, np.int64(0), space)

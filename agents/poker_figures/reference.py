@@ -1,4 +1,4 @@
-"""The reference agent of Poker Figures: exact within the turn, an estimate between turns."""
+"""The agent `reference` of Poker Figures: exact within the turn, with an estimate between turns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from trialea.envs.game import Game
 
 
 class ReferenceAgent(TurnPlayer):
-    """Plays its turn exactly, see `TurnPlayer`, by the estimate of `trialea.agents.poker_figures.estimate`."""
+    """An agent that plays its turn exactly, see `TurnPlayer`, by `trialea.agents.poker_figures.estimate`."""
 
     name = "reference"
     deterministic = True

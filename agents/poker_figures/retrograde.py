@@ -1,9 +1,9 @@
-"""Small games of Poker Figures for two players, worked out backwards from their last turn.
+"""Retrograde analysis of small games of Poker Figures for two players: they are solved backwards from their last turn.
 
-Let V_t be what a position is worth to the mover, as a share of the win, with t turns to come of both players together.
-A turn leads through positions of the same mover, who writes more and more, to 1 - V_(t-1) of the position as the other
-player sees it: so with `trialea.agents.poker_figures.positions` for nodes it is solved by
-`trialea.agents.poker_figures.turn`, from the positions in which the mover has written most.
+Let V_t be the value of a position to the mover, as a share of the win, with t turns of both players together to come. A
+turn leads through positions of the same mover, who writes more and more, to 1 - V_(t-1) of the position as the other
+player sees it. `trialea.agents.poker_figures.turn` solves it with the positions of
+`trialea.agents.poker_figures.positions` as nodes, from those in which the mover has written most.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Moves(NamedTuple):
 
 @lru_cache(maxsize=2)
 def make_moves(options: Options) -> Moves:
-    """The positions under these options, whose `max_turns` makes no difference, and where they lead."""
+    """Return the positions under these options and where they lead; `max_turns` makes no difference."""
     space, turn = make_space(options), make_turn(options)
     count = int(space.offsets[-1])
     following = np.empty((count, len(turn.rows)), np.int32)
@@ -63,7 +63,7 @@ def make_moves(options: Options) -> Moves:
 
 
 def blocks_of(positions: NDArray[np.int64], levels: NDArray[np.int8]) -> list[NDArray[np.int64]]:
-    """The positions in an order in which they can be solved: for each level (blocks, LANES), the last one repeated."""
+    """Return the positions in a solvable order: (blocks, LANES) for each level, the last position repeated."""
     order = positions[np.argsort(-levels[positions], kind="stable")]
     found = []
     for here in np.split(order, np.flatnonzero(np.diff(levels[order])) + 1):
@@ -73,7 +73,7 @@ def blocks_of(positions: NDArray[np.int64], levels: NDArray[np.int8]) -> list[ND
 
 
 def new_stages(moves: Moves) -> NDArray[np.float64]:
-    """Room for the values F_0 to F_3 of every position, and of what may follow besides: (4, N + 4)."""
+    """Return space for the values F_0 to F_3 of every position and of the possible ends, (4, N + 4)."""
     stages = np.full((NUM_THROWS + 1, len(moves.swapped) + BARRED + 1), np.nan)
     stages[:, -1 - BARRED : -1] = np.arange(WIN + 1) / WIN
     stages[:, -1] = -np.inf
@@ -81,7 +81,7 @@ def new_stages(moves: Moves) -> NDArray[np.float64]:
 
 
 def after_turn(moves: Moves, later: NDArray[np.float64] | None) -> NDArray[np.float64]:
-    """F_0 (N,): what the positions are worth at the end of the mover's turn.
+    """Return F_0 (N,), the values of the positions at the end of the mover's turn.
 
     Args:
         moves: the game.
@@ -91,7 +91,7 @@ def after_turn(moves: Moves, later: NDArray[np.float64] | None) -> NDArray[np.fl
 
 
 def solve_positions(stages: NDArray[np.float64], blocks: list[NDArray[np.int64]], moves: Moves) -> None:
-    """Fill the rows 1 to 3 of `stages` for the positions in `blocks`; row 0 must be there."""
+    """Fill the rows 1 to 3 of `stages` for the positions in `blocks`; row 0 must be filled."""
     turn = moves.turn
     for level in blocks:
         solve_level(stages, level, moves.following, turn.lattice, turn.first, turn.taken, turn.special)
@@ -99,7 +99,7 @@ def solve_positions(stages: NDArray[np.float64], blocks: list[NDArray[np.int64]]
 
 @kernel
 def set_stay(block: Any, worth: Any, values: Any, start: Any) -> None:
-    """Give every full throw of `values` (num_keeps, LANES) what the positions of a block are worth in `worth`."""
+    """Give every full throw of `values` (num_keeps, LANES) the values of the positions of a block in `worth`."""
     for throw in range(start, len(values)):
         for lane in range(LANES):
             values[throw, lane] = worth[block[lane]]
@@ -107,7 +107,7 @@ def set_stay(block: Any, worth: Any, values: Any, start: Any) -> None:
 
 @kernel
 def set_gains(block: Any, worth: Any, following: Any, gains: Any) -> None:
-    """The value (R, LANES) of writing each result in each position of a block, `worth` being that of what follows."""
+    """Set the value (R, LANES) of writing each result in each position of a block, from the values `worth` after it."""
     for lane in range(LANES):
         after = following[block[lane]]
         for result in range(len(gains)):
@@ -116,7 +116,7 @@ def set_gains(block: Any, worth: Any, following: Any, gains: Any) -> None:
 
 @entry
 def solve_level(stages: Any, blocks: Any, following: Any, lattice: Any, first: Any, taken: Any, special: Any) -> None:
-    """One turn for the positions of one level, once those are known in which more is written.
+    """Solve one turn for the positions of one level; the positions in which more is written must be known.
 
     Args:
         stages: (4, N + 4), see `new_stages`; in: row 0; out: the rows 1 to 3 of the positions.
@@ -150,7 +150,7 @@ def _fill_actions(
     tables: Any,
     out: Any,
 ) -> None:
-    """The values (A,) of the actions of one state, NaN where illegal; `values` (num_keeps,) are of `to_come` throws."""
+    """Fill the values (A,) of the actions of one state, NaN where illegal; `values` (num_keeps,) fit `to_come`."""
     hand, fresh, writable = hand_of(state, tables), np.int64(state.fresh), writable_rows(state, tables)
     for action in range(len(out)):
         out[action] = np.nan
@@ -184,7 +184,7 @@ def fill_values(
     tables: Any,
     out: Any,
 ) -> None:
-    """The values of states that lie in turns that have come to certain positions.
+    """Fill the values of states in turns that have come to certain positions.
 
     Args:
         states: (B,) records, with dice to be thrown or a player to act.

@@ -1,8 +1,8 @@
 """The rest of a turn of Poker Figures, solved exactly for an estimate of the positions between turns.
 
-The estimate (`trialea.agents.poker_figures.estimate`) is, for each filling that the turn may lead to, log-odds that are
-linear in the points written. A *line* is a state of the batch with at most one cell written more; lines are the lanes
-of the turn's kernels (`trialea.agents.poker_figures.turn`).
+For each filling that the turn may lead to, the estimate (`trialea.agents.poker_figures.estimate`) gives log-odds that
+are linear in the points written. A *line* is a state of the batch with at most one more cell written. Lines are the
+lanes of the turn's kernels (`trialea.agents.poker_figures.turn`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FILLINGS = np.array(
 
 
 def _numbers() -> NDArray[np.int64]:
-    """(9, 9, 9): the place in FILLINGS of three rows in any order, each given as 1 + row, 0 for none."""
+    """Return (9, 9, 9): the place in FILLINGS of three rows in any order, each given as 1 + row, or 0 for none."""
     place = {tuple(sorted(rows)): index for index, rows in enumerate(FILLINGS.tolist())}
     found = np.empty((NUM_ROWS + 1,) * NUM_THROWS, np.int64)
     for rows in product(range(NUM_ROWS + 1), repeat=NUM_THROWS):
@@ -41,7 +41,7 @@ NUMBER_OF = _numbers()
 
 
 class Leaves(NamedTuple):
-    """What the positions after the turn are worth.
+    """The values of the positions after the turn.
 
     Attributes:
         own: (B, 8) int64, the mover's cells in each row, all of them where the row is closed.
@@ -63,7 +63,7 @@ class Leaves(NamedTuple):
 
 
 def make_leaves(turn: Turn, own: Any, odds: Any, slopes: Any, over: Any) -> Leaves:
-    """`Leaves`, as far as they do not follow from the turn."""
+    """Return `Leaves`; whatever follows from the turn is filled in."""
     rows, points = turn.rows[: turn.num_writes], turn.points[: turn.num_writes]
     return Leaves(own, odds, slopes, over, NUMBER_OF, rows, points, turn.asks)
 
@@ -75,7 +75,7 @@ def _chance(odds: Any) -> Any:
 
 @kernel
 def _worths(i: Any, row: Any, points: Any, other: Any, other_points: Any, leaves: Any, out: Any) -> Any:
-    """What writing nothing more is worth in state i after up to two cells (row -1: none), and each result in `out`."""
+    """Return the value of writing nothing more in state i after up to two cells (row -1: none); set the results too."""
     number = leaves.numbers[row + 1, other + 1, 0]
     stay = leaves.odds[i, number]
     if row >= 0:
@@ -99,7 +99,7 @@ def _worths(i: Any, row: Any, points: Any, other: Any, other_points: Any, leaves
 
 @entry
 def set_last_gains(which: Any, rows: Any, points: Any, leaves: Any, stay: Any, gains: Any) -> None:
-    """What a line is worth if the turn ends, and with each result written at its last throw.
+    """Set the value of a line if the turn ends, and with each result written at its last throw.
 
     Args:
         which: (L,) int64, the state of each line.
@@ -119,7 +119,7 @@ def set_last_gains(which: Any, rows: Any, points: Any, leaves: Any, stay: Any, g
 def set_gains(
     which: Any, rows: Any, points: Any, wanted: Any, leaves: Any, chances: Any, first: Any, taken: Any, gains: Any
 ) -> None:
-    """Turn `gains` of `set_last_gains` into those with one throw more to come, for the results `wanted` (R, L).
+    """Turn `gains` of `set_last_gains` into those with one more throw to come, for the results `wanted` (R, L).
 
     `chances`, `first` and `taken` are those of `Turn`'s classes of throws.
     """
@@ -144,18 +144,18 @@ def set_gains(
 def throw_back(
     values: Any, gains: Any, fresh: Any, lattice: Any, first: Any, taken: Any, special: Any, out: Any
 ) -> None:
-    """`trialea.agents.poker_figures.turn.go_back`, for calls from Python."""
+    """Do `trialea.agents.poker_figures.turn.go_back`, for calls from Python."""
     go_back(values, gains, fresh, lattice, first, taken, special, out)
 
 
 @entry
 def rethrow_back(values: Any, again: Any, lattice: Any) -> None:
-    """`trialea.agents.poker_figures.turn.choose_rethrow`, for calls from Python."""
+    """Do `trialea.agents.poker_figures.turn.choose_rethrow`, for calls from Python."""
     choose_rethrow(values, again, lattice)
 
 
 def read(states: Any, tables: Any) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """The movers' cells (B, 8) as in `Leaves`, the rows that they may write now (B,) and their hands (B,)."""
+    """Return the movers' cells (B, 8) as in `Leaves`, the rows that they may write now (B,) and their hands (B,)."""
     count = len(states)
     found = np.empty((count, NUM_ROWS), np.int64), np.empty(count, np.int64), np.empty(count, np.int64)
     fill_read(states, tables, *found)
@@ -164,7 +164,7 @@ def read(states: Any, tables: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]
 
 @entry
 def fill_read(states: Any, tables: Any, own: Any, writable: Any, hands: Any) -> None:
-    """What `read` gives."""
+    """Fill the results of `read`."""
     for i in range(len(states)):
         state = states[i]
         hands[i], writable[i] = hand_of(state, tables), writable_rows(state, tables)
@@ -175,7 +175,7 @@ def fill_read(states: Any, tables: Any, own: Any, writable: Any, hands: Any) -> 
 
 @entry
 def mark_results(states: Any, hands: Any, writable: Any, rows: Any, first: Any, taken: Any, allowed: Any) -> None:
-    """Mark in `allowed` (R, B) the results that may be written now; `rows` (R,) are theirs."""
+    """Mark in `allowed` (R, B) the results that may be written now; `rows` (R,) are their rows."""
     for i in range(len(states)):
         fresh = np.int64(states[i].fresh)
         for pair in range(first[fresh, hands[i]], first[fresh, hands[i] + 1]):
@@ -187,7 +187,7 @@ def mark_results(states: Any, hands: Any, writable: Any, rows: Any, first: Any, 
 
 @entry
 def fill_rethrows(values: Any, again: Any, hands: Any, rerolls: Any, kept: Any, out: Any) -> None:
-    """The value of every rethrow (B, A) of each state, the first B lines being the states, where it is legal."""
+    """Fill the value of every legal rethrow (B, A) of each state; the first B lines are the states."""
     for i in range(len(hands)):
         for action in range(NUM_REROLLS):
             if rerolls[hands[i], action]:

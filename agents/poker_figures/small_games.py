@@ -1,7 +1,7 @@
-"""Small games of Poker Figures for two players, solved exactly: few rows, few columns.
+"""The exact solution of small games of Poker Figures for two players, with few rows and columns.
 
-See `trialea.agents.poker_figures.retrograde` for how. Values are the share of the win that a player may expect when
-both play on as well as can be: the probability of winning, and half that of a draw.
+`trialea.agents.poker_figures.retrograde` has the method. A value is the share of the win that a player may expect under
+best play of both: the probability of winning, plus half that of a draw.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class SmallGameSolution:
         game: the game solved.
         values: (2 max_turns + 1, N) float64, the mover's share of the win with so many turns of both players together
             to come, by position as `trialea.agents.poker_figures.positions` numbers them.
-        seconds: how long the computation took when it was made.
-        unit: of the values: wins.
+        seconds: the time of the computation when it was made.
+        unit: the unit of the values, wins.
     """
 
     unit: Literal["wins"] = "wins"
@@ -63,7 +63,7 @@ class SmallGameSolution:
         self._stages: dict[int, NDArray[np.float64]] = {}
 
     def value(self, position: Sequence[int] = ()) -> float:
-        """The mover's share of the win.
+        """Return the mover's share of the win.
 
         Args:
             position: how many turns of both players together are to come, the next one the mover's; then, for each row
@@ -75,7 +75,7 @@ class SmallGameSolution:
             names = "".join(ROWS[row] for row in rows)
             raise OptionError(
                 f"a position is the turns to come and four numbers for each of the rows {names} (the mover's cells and"
-                f" their sum, the other's cells and their sum): {1 + 4 * len(rows)} numbers, not {len(given)}"
+                f" their sum, the other's cells and their sum): {1 + 4 * len(rows)} numbers, got {len(given)}"
             )
         turns = whole_number("turns to come", given[0], 0, len(self.values) - 1)
         cells, sums = np.zeros((2, NUM_ROWS), np.int64), np.zeros((2, NUM_ROWS), np.int64)
@@ -83,28 +83,28 @@ class SmallGameSolution:
         sums[:, rows] = np.array(given[1:]).reshape(-1, 2, 2)[:, :, 1].T
         found = position_in(self._moves.space, cells, sums) if cells.min() >= 0 and sums.min() >= 0 else -1
         if found < 0:
-            raise OptionError(f"no game that goes on comes to the position {','.join(map(str, given))}")
+            raise OptionError(f"no unfinished game has the position {','.join(map(str, given))}")
         return float(self.values[turns, found])
 
     def action_values(self, states: States) -> NDArray[np.float64]:
-        """The mover's share of the win after each action, (B, A), both playing on as well as can be; NaN if illegal."""
+        """Return the mover's share of the win after each action, (B, A), under best play of both; NaN where illegal."""
         self._check_pending(states, False)
         return self._look_up(states, np.arange(len(states)))
 
     def best_actions(self, states: States) -> NDArray[np.int64]:
-        """An optimal action (B,) in each of the states; of equally good ones the first."""
+        """Return an optimal action (B,) in each of the states, the first of equally good ones."""
         values = self.action_values(states)
         best: NDArray[np.int64] = (values >= np.fmax.reduce(values, axis=1)[:, None] - TIE).argmax(axis=1)
         return best
 
     def state_values(self, states: States) -> NDArray[np.float64]:
-        """Each seat's share of the win, (B, 2), where a player is to act."""
+        """Return each seat's share of the win, (B, 2), in states in which a player is to act."""
         return self._by_seat(states, np.fmax.reduce(self.action_values(states), axis=1))
 
     def chance_values(self, states: States) -> NDArray[np.float64]:
-        """Each seat's share of the win, (B, 2), where dice are to be thrown, or as it came out once the game is over.
+        """Return each seat's share of the win, (B, 2), before a throw, or the result if the game is over.
 
-        Such states are what `Game.choose` gives.
+        `Game.choose` returns such states.
         """
         self._check_pending(states, True)
         going = np.flatnonzero(states.over == 0)
@@ -122,22 +122,22 @@ class SmallGameSolution:
     def _check_pending(states: States, wanted: bool) -> None:
         if ((states.pending != 0) != wanted)[states.over == 0].any() or (not wanted and states.over.any()):
             raise OptionError(
-                "action_values and state_values take states in which a player is to act; chance_values takes those in"
-                " which dice are to be thrown, or which are over"
+                "action_values and state_values need states in which a player is to act; chance_values needs states"
+                " before a throw of the dice, or at the end of the game"
             )
 
     def _look_up(self, states: States, index: NDArray[np.int64]) -> NDArray[np.float64]:
-        """What `fill_values` gives for the states picked by `index`, none of them over: (B, A)."""
+        """Return what `fill_values` fills in, (B, A), for the states picked by `index`, none of which is over."""
         out = np.empty((len(states), self.game.num_actions))
         if (states.num_players != 2).any():
-            raise OptionError("the solution is of two players")
+            raise OptionError("states must be of two players, as the solution is")
         turns = 2 * self.game.options.max_turns - states.turns[:, :2].sum(axis=1, dtype=np.int64)
         positions, moves = np.empty(len(states), np.int64), self._moves
         find_positions(plain(states), moves.space, positions)
         if len(index) and (
             positions[index].min() < 0 or turns[index].min() < 1 or turns[index].max() >= len(self.values)
         ):
-            raise OptionError(f"the solution is of states of {self.game!r}")
+            raise OptionError(f"states must be of {self.game!r}, as the solution is")
         turn = moves.turn
         tables = turn.lattice, turn.first, turn.taken, turn.special, turn.kept, self.game.tables
         for count in np.unique(turns[index]).tolist():
@@ -151,7 +151,7 @@ class SmallGameSolution:
         return out
 
     def _solved_stages(self, turns: int, positions: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The values F_0 to F_3 (4, N + 4) with so many turns to come, worked out for positions and what may follow."""
+        """Return the values F_0 to F_3 (4, N + 4) with `count` turns to come, for positions and whatever may follow."""
         moves, size = self._moves, self.values.shape[1]
         stages = self._stages.pop(turns, None)
         if stages is None:
@@ -172,7 +172,7 @@ class SmallGameSolution:
         return stages
 
     def summary(self, position: Sequence[int] = ()) -> dict[str, Any]:
-        """The solution in plain data, as `trialea solve --json` prints it.
+        """Return the solution in plain data, as `trialea solve --json` prints it.
 
         Args:
             position: the one that `"value"` speaks of, see `value`.
@@ -188,39 +188,39 @@ class SmallGameSolution:
 
 
 def without_turns(options: Options) -> Options:
-    """The options as far as positions are concerned."""
+    """Return the options that positions depend on."""
     return Options(**{**asdict(options), "max_turns": 1})
 
 
 def moves_of(game: Game) -> Moves:
-    """Where the positions of a game lead."""
+    """Return where the positions of a game lead."""
     return make_moves(without_turns(game.options))
 
 
 def check_solvable(game: Game) -> None:
-    """Raise `OptionError` where the game is not small enough, or not of the kind that is solved here."""
+    """Raise `OptionError` if the game is too large, or of a kind that is not solved here."""
     options = game.options
     if game.num_players != 2:
-        raise OptionError(f"Poker Figures is solved for 2 players, not {game.num_players}")
+        raise OptionError(f"players must be 2 to solve Poker Figures, got {game.num_players}")
     if options.sum_throws:
-        raise OptionError("Poker Figures with sum_throws is not solved for two players")
+        raise OptionError("sum_throws must be off to solve Poker Figures for two players")
     check_size(options)
     positions = count_positions(options)
     if positions * (2 * options.max_turns + 1) > MAX_ENTRIES:
         most = (MAX_ENTRIES // positions - 1) // 2
         raise OptionError(
-            f"{positions:,} positions in each of {2 * options.max_turns} turns are too many, up to {MAX_ENTRIES:,} in"
-            f" all are solved: give max_turns of at most {most}"
+            f"{positions:,} positions in each of {2 * options.max_turns} turns are too many: at most {MAX_ENTRIES:,} in"
+            f" all can be solved. Give max_turns of at most {most}"
         )
 
 
 def solve_small_game(game: Game, progress: Progress | None = None) -> SmallGameSolution:
-    """The exact solution of a small game, from the cache on disk or computed.
+    """Return the exact solution of a small game, from the cache on disk or computed.
 
     Args:
         game: Poker Figures for two players without `sum_throws`.
-        progress: called with the share of the work done, from 0 to 1. What takes longer than some ten seconds is only
-            begun if it is given.
+        progress: called with the share of the work that is done, from 0 to 1. Tables that
+            take more than about ten seconds are computed only if it is given.
 
     Raises:
         OptionError: the game is too large or of another kind; or its table takes long to make and is not there yet.
@@ -231,15 +231,15 @@ def solve_small_game(game: Game, progress: Progress | None = None) -> SmallGameS
     entries = count_positions(game.options) * 2 * game.options.max_turns
     if found is None and progress is None and entries > QUICK:
         raise OptionError(
-            "the solution of this game is made on request: run"
-            f" `{solve_command(game)}` first (takes about {entries * _SECONDS / 60:.1f} minutes)"
+            "the solution of this game is not in the cache. Run"
+            f" `{solve_command(game)}` first (about {entries * _SECONDS / 60:.1f} minutes)"
         )
     values, facts = found or cached_array(description, lambda: compute(game, progress))
     return SmallGameSolution(game, values, facts["seconds"])
 
 
 def compute(game: Game, progress: Progress | None = None) -> tuple[NDArray[np.float64], dict[str, Any]]:
-    """The table (2 max_turns + 1, N), computed anew, and the seconds it took."""
+    """Compute the table (2 max_turns + 1, N) anew; return it with the seconds that it took."""
     small = make_moves(Options(rows="AD", columns=1))
     solve_positions(new_stages(small), blocks_of(np.arange(1), small.levels), small)  # compile before the clock starts
     began = time.perf_counter()
@@ -252,7 +252,7 @@ def compute(game: Game, progress: Progress | None = None) -> tuple[NDArray[np.fl
 
 
 def fill_table(values: NDArray[np.float64], moves: Moves, progress: Progress | None = None) -> None:
-    """Work out the rows of `values` (T + 1, N) from the first one on."""
+    """Compute the rows of `values` (T + 1, N) from the first one on."""
     stages, size = new_stages(moves), values.shape[1]
     blocks = blocks_of(np.arange(size), moves.levels)
     for turns in range(1, len(values)):
@@ -265,5 +265,5 @@ def fill_table(values: NDArray[np.float64], moves: Moves, progress: Progress | N
 
 @lru_cache(maxsize=4)
 def shared_solution(game: Game) -> SmallGameSolution:
-    """One solution for all agents of a process that play the same game."""
+    """Return one solution for all agents of a process that play the same game."""
     return solve_small_game(game)

@@ -1,9 +1,9 @@
 """Poker Figures for one player: the greatest expected score of T turns, for every filling of the sheet.
 
-Every cell counts its points times the row's multiplier when it is written, nothing counts double, and the game is over
-when all rows but one are full. Let V_T(n) be the value of T turns where n says how many cells of each row are filled:
-one turn (`trialea.agents.poker_figures.turn`) leads from V_(T-1) to V_T, with the fillings that a turn passes through
-as its nodes. Cells only fill, so fillings are worked out from the fullest down, all throws of a turn at once.
+Every cell counts its points times the row's multiplier when it is written. Nothing counts double, and the game is over
+when all rows but one are full. Let V_T(n) be the value of T turns, where n gives the number of filled cells of each
+row. One turn (`trialea.agents.poker_figures.turn`) leads from V_(T-1) to V_T; its nodes are the fillings that the turn
+passes through. Cells only fill, so fillings are computed from the fullest down, all throws of a turn at once.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Sheet(NamedTuple):
 
 @cache
 def make_sheet(options: Options) -> Sheet:
-    """The fillings under these options."""
+    """Return the fillings under these options."""
     turn = make_turn(options)
     strides = np.zeros(NUM_ROWS, np.int64)
     radix, size = turn.columns + 1, 1
@@ -77,7 +77,7 @@ def make_sheet(options: Options) -> Sheet:
 def set_gains(
     block: Any, worth: Any, rows: Any, points: Any, asks: Any, multipliers: Any, strides: Any, radix: Any, gains: Any
 ) -> None:
-    """The value (R, LANES) of writing each result in each filling, where `worth` is that of the fillings after it."""
+    """Set the value (R, LANES) of writing each result in each filling, from the values `worth` of later fillings."""
     for result in range(len(rows)):
         row, reached = rows[result], np.int64(points[result])
         stride, paid = strides[row], np.float64(reached * multipliers[row])
@@ -105,7 +105,7 @@ def solve_level(
     strides: Any,
     radix: Any,
 ) -> None:
-    """One turn for all fillings of one level, once those of fuller levels are known.
+    """Solve one turn for all fillings of one level; fuller levels must be known.
 
     Args:
         stages: (4, size), in: row 0, the value after the turn, and in the rows k from 1 to 3 the values F_k of fuller
@@ -140,7 +140,7 @@ def solve_level(
 
 @entry
 def set_asides(stages: Any, blocks: Any, turn: Any, strides: Any, radix: Any, asides: Any) -> None:
-    """Fill `asides` (see `solve_level`) for one level, once fuller levels are known."""
+    """Fill `asides` (see `solve_level`) for one level; fuller levels must be known."""
     sums = MAX_GATHERED + 1
     stay, written = np.empty(LANES), np.empty((2, sums, LANES))
     once, twice = np.empty((sums, LANES)), np.empty((sums, LANES))
@@ -172,7 +172,7 @@ def set_asides(stages: Any, blocks: Any, turn: Any, strides: Any, radix: Any, as
 
 
 def solve_turn(after: NDArray[np.float64], options: Options) -> NDArray[np.float64]:
-    """One turn for every filling.
+    """Solve one turn for every filling.
 
     Args:
         after: (size,) float64, the value of each filling once the turn is over; 0 where the game is.
@@ -203,7 +203,7 @@ class SoloSolution:
         turns: T.
         values: (T + 1, size) float64, the greatest expected score of t turns from every filling. A filling's number is
             the sum of the cells filled times `trialea.agents.poker_figures.solo.make_sheet(options).strides`.
-        seconds: how long the computation took when it was made.
+        seconds: the time of the computation when it was made.
     """
 
     def __init__(self, game: Game, turns: int, values: NDArray[np.float64], seconds: float) -> None:
@@ -214,7 +214,7 @@ class SoloSolution:
         self._played = np.flatnonzero(make_sheet(game.options).strides)
 
     def value(self, turns: int, cells: Sequence[int] = ()) -> float:
-        """The greatest expected score of so many turns.
+        """Return the greatest expected score of a number of turns.
 
         Args:
             turns: from 0 to T.
@@ -225,12 +225,14 @@ class SoloSolution:
         given = tuple(cells) or (0,) * len(self._played)
         if len(given) != len(self._played):
             rows = "".join(ROWS[row] for row in self._played)
-            raise OptionError(f"a filling names the cells of each of the rows {rows}: {len(rows)} numbers, not {given}")
+            raise OptionError(
+                f"a filling must be {len(rows)} numbers, the cells of each of the rows {rows}, got {given}"
+            )
         filled = [whole_number("cells", count, 0, sheet.radix - 1) for count in given]
         return float(self.values[turns, int((sheet.strides[self._played] * filled).sum())])
 
     def summary(self, position: Sequence[int] = ()) -> dict[str, Any]:
-        """The solution in plain data, as `trialea solve --json` prints it.
+        """Return the solution in plain data, as `trialea solve --json` prints it.
 
         Args:
             position: the filling that the values are of, as in `value`.
@@ -249,18 +251,18 @@ class SoloSolution:
 
 
 def solve_solo(game: Game, turns: int, progress: Callable[[float], None] | None = None) -> SoloSolution:
-    """The exact values of so many turns for one player, from the cache on disk or computed.
+    """Return the exact values of `turns` turns for one player, from the cache on disk or computed.
 
     Args:
         game: the game whose options are played. What concerns other players or the end makes no difference.
         turns: from 1 to 1000; together with all fillings at most 10^8 values.
-        progress: called with the share of the work done, from 0 to 1.
+        progress: called with the share of the work that is done, from 0 to 1.
     """
     whole_number("turns", turns, 1, MAX_TURNS)
     size = make_sheet(game.options).size
     if (turns + 1) * size > MAX_ENTRIES:
         most = MAX_ENTRIES // size - 1
-        raise OptionError(f"the table of {turns} turns for {size} fillings is too large: give at most {most} turns")
+        raise OptionError(f"turns must be at most {most} for {size} fillings, got {turns}")
     kept = ("poker_row", "sum_throws", "full_value", "rows", "columns")
     options = {key: value for key, value in asdict(game.options).items() if key in kept}
     description = {"table": "solo", "game": game.name, "turns": turns, "options": options}
@@ -271,7 +273,7 @@ def solve_solo(game: Game, turns: int, progress: Callable[[float], None] | None 
 def compute(
     game: Game, turns: int, progress: Callable[[float], None] | None = None
 ) -> tuple[NDArray[np.float64], dict[str, Any]]:
-    """The table (turns + 1, size), computed anew, and the seconds it took."""
+    """Compute the table (turns + 1, size) anew; return it with the seconds that it took."""
     sheet = make_sheet(game.options)
     values = np.zeros((turns + 1, sheet.size))
     small = Options(rows="AD", columns=1, sum_throws=game.options.sum_throws)

@@ -1,4 +1,4 @@
-"""What is solved of Poker Figures: the solo table, and small games for two; and the strongest agent that this gives."""
+"""The solver of Poker Figures: the solo table, small games for two, and the agent `solver`."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from trialea.envs.registry import check_own_solver
 def solve(
     game: Game, progress: Callable[[float], None] | None = None, turns: int | None = None
 ) -> SoloSolution | SmallGameSolution:
-    """The exact solution of a small game for two players; or, given a number of turns, the solo table.
+    """Return the exact solution of a small game for two players; or, given a number of turns, the solo table.
 
     Args:
         game: the game; for the solo table, the one whose options are played.
-        progress: called with the share of the work done, from 0 to 1.
+        progress: called with the share of the work that is done, from 0 to 1.
         turns: from 1 to 1000: the greatest expected score of one player who has so many turns, for every filling of
             the sheet.
 
@@ -42,15 +42,15 @@ def solve(
         check_solvable(game)
     except OptionError as error:
         raise OptionError(
-            f"{error}. The greatest expected score of one player is solved for a number of turns: --turns 6, turns=6"
+            f"{error}. To solve the greatest expected score of one player, give a number of turns: --turns 6, turns=6"
         ) from None
     return solve_small_game(game, progress)
 
 
 class SolverAgent:
-    """Plays the exact solution where the game is small enough to be solved, and else as the reference agent.
+    """An agent that plays the exact solution of a small game, and in any other game plays as the reference agent.
 
-    Where it does the former, it maximises its share of the win against one who does the same.
+    The solution's play maximises its share of the win against a player who does the same.
 
     Attributes:
         solution: what it plays; None where it plays as the reference agent.
@@ -75,13 +75,13 @@ class SolverAgent:
         return SolverAgent, (self.game,)
 
     def act(self, states: States) -> NDArray[np.int64]:
-        """A legal action (B,) for each of the (B,) states."""
+        """Return a legal action (B,) for each of the (B,) states."""
         return self._act(states)
 
     def action_values(self, states: States) -> NDArray[np.float64]:
-        """The mover's share of the win after each action, (B, A), exact or as estimated; NaN where illegal.
+        """Return the mover's share of the win after each action, (B, A), exact or estimated; NaN where illegal.
 
         Raises:
-            OptionError: the options let points be set aside, which is not valued.
+            OptionError: the option `sum_throws` is on; setting points aside has no estimate.
         """
         return self._values(states)

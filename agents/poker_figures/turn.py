@@ -1,16 +1,16 @@
-"""One turn of Poker Figures solved exactly, for any value of the positions between turns.
+"""One turn of Poker Figures, solved exactly for any values of the positions between turns.
 
-A turn has three throws. A position within it is described by what has been written so far, the *node*, and by how many
-throws are still to come. Let F_k(node) be the value with k throws to come, the next of them of all five dice; F_0 is
-what the position is worth once the turn is over. After a throw with k - 1 more to come the player has these choices:
+A turn has three throws. A position within it is given by what has been written so far, the *node*, and by the number of
+throws still to come. Let F_k(node) be the value with k throws to come, the next of them of all five dice. F_0 is the
+value of the position after the turn. After a throw with k - 1 more to come the player has these choices:
 
 - write the throw in a row, which leads to F_(k-1) of another node, since all five dice are thrown again;
-- throw again some of the dice: the keep lattice (`trialea.agents.lattice`) gives the best choice of them;
-- throw again all five: F_(k-1) of the same node, *de mão* again;
+- throw some of the dice again: the keep lattice (`trialea.agents.lattice`) gives the best choice of them;
+- throw all five again: F_(k-1) of the same node, *de mão* again;
 - set points aside (`sum_throws`), see `gather`;
 - with k = 1, pass: F_0 of the same node.
 
-So a node needs the F of the nodes with one cell more, and a lattice for each throw but the first. Kernels work on N
+So a node needs the F of the nodes with one more cell, and a lattice for each throw but the first. Kernels work on N
 nodes at once, the innermost and vectorised axis. A *result* is a row and the points that a throw may count in it.
 """
 
@@ -42,7 +42,7 @@ _FIGURE, _PILO, _OTHER = range(3)  # the kinds of face while a turn is bound to 
 
 
 class Gathering(NamedTuple):
-    """The dice as they look while a turn is bound to a figure row: its figure, the pilo, or any other face.
+    """The dice while a turn is bound to a figure row: each shows the row's figure, the pilo, or another face.
 
     Attributes:
         lattice: the keeps of five such dice.
@@ -62,14 +62,14 @@ class Gathering(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """What the kernels need to solve a turn.
+    """The tables by which the kernels solve a turn.
 
     Attributes:
         lattice: the keeps of five dice; its full throws are the hands in the order of `rules.HANDS`.
         rows, points: (R,) int64, the row and the points of each result. Those from `num_writes` on are not to be
             written but to be set aside.
-        num_writes: how many results can be written.
-        num_results: R, how many there are in all.
+        num_writes: the number of results that can be written.
+        num_results: R, the number of all results.
         taken: (pairs, 2) int64, the results that a throw allows by its kind, by twos, the last twice where their number
             is odd: for every hand not *de mão*, then for every hand *de mão*.
         first: (2, 253) int64, where the stretches of `taken` begin.
@@ -104,7 +104,7 @@ class Turn(NamedTuple):
 
 
 def _allowed(options: Options) -> list[list[list[tuple[int, int, bool]]]]:
-    """For [de mão][hand]: (row, points, whether set aside) of everything that the throw may be used for."""
+    """Return, for [de mão][hand], every use of the throw: (row, points, whether they are set aside)."""
     rules = tables(options)
     least = rules.asks.min(axis=1)
     found: list[list[list[tuple[int, int, bool]]]] = [[[] for _ in HANDS] for _ in range(2)]
@@ -119,7 +119,7 @@ def _allowed(options: Options) -> list[list[list[tuple[int, int, bool]]]]:
 
 @cache
 def make_turn(options: Options) -> Turn:
-    """The turn under these options, with its tables worked out."""
+    """Return the tables of a turn under these options."""
     rules = tables(options)
     allowed = _allowed(options)
     results = sorted({use for fresh in allowed for hand in fresh for use in hand}, key=lambda use: (use[2], use[:2]))
@@ -195,7 +195,7 @@ def take(out: Any, gains: Any, first: Any, taken: Any, hand: Any) -> None:
 
 @kernel
 def go_back(values: Any, gains: Any, fresh: Any, lattice: Any, first: Any, taken: Any, special: Any, out: Any) -> None:
-    """Go back over one throw: from what may be done with it to what it is worth to throw it.
+    """Go back over one throw: from the values of its possible uses to the value of throwing.
 
     Args:
         values: (num_keeps, N), in: at the full throws, what each is worth where it is used for no result; out: at every
@@ -228,9 +228,9 @@ def choose_rethrow(values: Any, again: Any, lattice: Any) -> None:
 
 @kernel
 def gather(stay: Any, written: Any, values: Any, gathering: Any, once: Any, twice: Any) -> None:
-    """The values of having set points aside for one figure row, with one throw to come and with two.
+    """Compute the values of having set points aside for one figure row, with one throw to come and with two.
 
-    The turn is then bound: only the row, the pilo and the rest can be told apart. Points not written are lost.
+    The turn is then bound: only the row's figure, the pilo and other faces differ. Points not written are lost.
 
     Args:
         stay: (N,), the value of the position if nothing is written before the turn ends.

@@ -1,4 +1,4 @@
-"""A player of Poker Figures who plays its turn exactly, for any estimate of the positions between turns."""
+"""A player of Poker Figures that plays its turn exactly, for any estimate of the positions between turns."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ three, wherever the rest of the turn may lead.
 
 
 class TurnPlayer:
-    """Plays turns to the best of an estimate of the share of the win that the position after them is worth.
+    """A player of turns, exact for an estimate of the share of the win that each position after the turn gives.
 
-    Within the turn that is exact: all throws to come, and all cells that may be written in them. With `sum_throws` it
-    never sets points aside; in a turn that somebody has bound it writes as soon as it may, and else throws all five
-    dice again. Of equal actions it takes the first rethrow, and a rethrow only where it is better than writing.
+    The search covers all throws to come in the turn, and all cells that may be written in them. With `sum_throws` it
+    never sets points aside; in a turn that is already bound it writes as soon as it may, and otherwise throws all five
+    dice again. Among equal actions it prefers to write, else it takes the first rethrow.
 
     Args:
-        game: what is played.
+        game: the game that is played.
         leaf: the estimate.
     """
 
@@ -50,27 +50,27 @@ class TurnPlayer:
         self._order = np.array([*writes, *(action for action in range(game.num_actions) if action not in writes)])
 
     def act(self, states: States) -> NDArray[np.int64]:
-        """A legal action (B,) for each of the (B,) states."""
+        """Return a legal action (B,) for each of the (B,) states."""
         return self._choose(states, self._values(states, begins=False)[0])
 
     def action_values(self, states: States) -> NDArray[np.float64]:
-        """The mover's expected share of the win after each action, (B, A), playing on like this; NaN where illegal.
+        """Return the mover's expected share of the win after each action, (B, A), if it plays on; NaN where illegal.
 
         Raises:
-            OptionError: the options let points be set aside, which is not valued.
+            OptionError: the option `sum_throws` is on; setting points aside has no estimate.
         """
         if self.game.tables.sum_throws:
-            raise OptionError("what an action is worth is not estimated with sum_throws: setting aside is left out")
+            raise OptionError("sum_throws must be off to value actions: setting points aside has no estimate")
         values = self._values(states, begins=False)[0]
         values[np.isneginf(values)] = np.nan
         return values
 
     def decide(self, states: States) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """A legal action for each of the (B,) states, and what the turns that begin in them are worth.
+        """Return a legal action for each of the (B,) states, and the values of the turns that begin in them.
 
-        That is the mover's expected share of the win before the first throw, and NaN where another throw lies. It is
-        exact but for what is written at the first throw: how much the two throws after it add is taken to be what they
-        add where nothing is written.
+        The value is the mover's expected share of the win before the first throw; it is NaN after another throw. It is
+        exact but for results written at the first throw: there, the two throws after it are taken to add as much as
+        without them.
         """
         values, begun = self._values(states, begins=True)
         return self._choose(states, values), begun
@@ -83,7 +83,7 @@ class TurnPlayer:
         return actions
 
     def _values(self, states: States, begins: bool) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The value of each action (B, A), minus infinity where there is none; and `decide`'s second, if it begins."""
+        """Return the value of each action (B, A), minus infinity where illegal, and the second result of `decide`."""
         values, begun = np.full((len(states), self.game.num_actions), -np.inf), np.full(len(states), np.nan)
         free = states.bound == 0
         for to_come in range(NUM_THROWS):
@@ -94,7 +94,7 @@ class TurnPlayer:
         return values, begun
 
     def _decide_bound(self, states: States) -> NDArray[np.int64]:
-        """Write, else throw all five dice again, else pass."""
+        """Return the actions in bound turns: write, else throw all five dice again, else pass."""
         masks = self.game.masks(states)
         row = states.bound.astype(np.int64) - 1
         may_write = masks[np.arange(len(states)), WRITE + row] != 0
@@ -102,7 +102,7 @@ class TurnPlayer:
         return np.where(may_write, WRITE + row, otherwise)
 
     def _values_of(self, states: States, to_come: int, begins: bool) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """What `_values` gives, in states with so many throws to come."""
+        """Return the results of `_values` in states with `to_come` throws to come."""
         turn, tables, count = self._turn, self.game.tables, len(states)
         records = plain(states)
         own, writable, hands = search.read(records, tables)
@@ -120,14 +120,14 @@ class TurnPlayer:
         return values, begun
 
     def _leaves(self, records: Any, to_come: int, own: NDArray[np.int64], writable: NDArray[np.int64]) -> Leaves:
-        """What the positions that the rest of the turn may lead to are worth."""
+        """Return the values of the positions that the rest of the turn may lead to."""
         shape = len(records), len(FILLINGS)
         odds, slopes, over = np.zeros(shape), np.zeros((*shape, NUM_ROWS)), np.zeros(shape, np.bool_)
         self._leaf(records, to_come, writable, odds, slopes, over)
         return search.make_leaves(self._turn, own, odds, slopes, over)
 
     def _last(self, leaves: Leaves, values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """After the last throw: fill in the value of passing; what each result is worth; no turn begins."""
+        """Handle the last throw: fill in the value of passing; return the value of each result. No turn begins here."""
         count = len(leaves.own)
         stay, gains = np.empty(count), np.empty((self._turn.num_results, count))
         search.set_last_gains(np.arange(count), np.full(count, -1), np.zeros(count, np.int64), leaves, stay, gains)
@@ -143,7 +143,7 @@ class TurnPlayer:
         begins: bool,
         values: NDArray[np.float64],
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Before it: fill in the values of the rethrows; what each result is worth, and the turns that begin."""
+        """Handle an earlier throw: fill in the values of rethrows; return those of results and of turns that begin."""
         turn, count = self._turn, len(hands)
         which, rows, points = np.arange(count), np.full(count, -1), np.zeros(count, np.int64)
         results = np.empty(0, np.int64)

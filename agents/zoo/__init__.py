@@ -1,7 +1,7 @@
-"""Trained agents that come with the package: `zoo:NAME` wherever an agent is named.
+"""The zoo: trained agents that come with the package, each under the name `zoo:NAME`.
 
-Each is a model file in the folder of its game, with only what it takes to play, and beside it a JSON file that says how
-it was trained and what was measured of it.
+An agent is a model file in the folder of its game, which holds only what is needed to play. A JSON file beside it has
+its configuration and the figures that were measured. `trialea.training.publish` adds an agent.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ FOLDER = Path(__file__).parent
 
 
 def names(game: str) -> list[str]:
-    """The agents for the game of this name, each as `zoo:NAME`; none where there are none.
+    """Return the names of the agents for a game, each as `zoo:NAME`.
 
     Raises:
         UnknownNameError: there is no such game.
@@ -28,22 +28,22 @@ def names(game: str) -> list[str]:
 
 
 def file_of(game: str, name: str) -> Path:
-    """The model file of the agent `zoo:NAME`.
+    """Return the model file of the agent `zoo:NAME`.
 
     Raises:
-        UnknownNameError: there is none of this name for the game, with those that there are.
+        UnknownNameError: the zoo has no agent of this name for the game; lists its agents.
     """
     if name not in names(game):
         known = ", ".join(names(game)) or "none"
-        raise UnknownNameError(f"the zoo has no agent {name!r} for {game}; it has: {known}")
+        raise UnknownNameError(f"the zoo has no agent {name!r} for {game}. Its agents for {game}: {known}")
     return FOLDER / game / f"{name.removeprefix(PREFIX)}.zip"
 
 
 def about(game: str, name: str) -> dict[str, Any]:
-    """How the agent `zoo:NAME` was trained (`config`, `versions`, `frames`, `seconds`), and its measured `figures`.
+    """Return how the agent `zoo:NAME` was trained (`config`, `versions`, `frames`, `seconds`), and its `figures`.
 
     Raises:
-        UnknownNameError: there is none of this name for the game, with those that there are.
+        UnknownNameError: the zoo has no agent of this name for the game; lists its agents.
     """
     content: dict[str, Any] = json.loads(file_of(game, name).with_suffix(".json").read_text(encoding="utf-8"))
     return content

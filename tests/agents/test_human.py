@@ -177,7 +177,7 @@ def test_hints_say_so_where_the_game_is_not_solved() -> None:
     game = trialea.make_game("no_dice", 6)
     script = Script("hints", "r 0")
     assert script.agent(game).act(position(game)).tolist() == [0]
-    assert "There are no hints: No Dice is solved for 2 to 5 players, not 6." in script.text
+    assert "There are no hints: players must be 2 to 5 to solve No Dice, got 6." in script.text
 
 
 @pytest.mark.parametrize("line", ["q", "quit", "Q"])

@@ -62,11 +62,11 @@ def test_each_says_how_it_was_trained(game: str, name: str, tmp_path: Path) -> N
 
 
 def test_who_is_not_there_is_named_with_those_who_are() -> None:
-    with pytest.raises(UnknownNameError, match="no agent 'zoo:nobody' for no_dice; it has: .*zoo:ppo-2p"):
+    with pytest.raises(UnknownNameError, match="no agent 'zoo:nobody' for no_dice. Its agents .*zoo:ppo-2p"):
         make_agent("zoo:nobody", make_game("no_dice"))
     with pytest.raises(UnknownNameError, match="chess"):
         zoo.names("chess")
-    with pytest.raises(UnknownNameError, match="it has: none"):
+    with pytest.raises(UnknownNameError, match="Its agents for last_die: none"):
         make_agent("zoo:ppo-2p", make_game("last_die"))
     with pytest.raises(ModelFileError, match="with 2 players .* not no_dice with 3 players"):
         make_agent("zoo:ppo-2p", make_game("no_dice", 3))

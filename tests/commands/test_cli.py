@@ -70,7 +70,7 @@ def test_a_reader_that_has_read_enough_is_no_error() -> None:
         ("solve poker_figures --turns 0", "not 0"),
         ("solve poker_figures --turns few", "--turns must be a whole number, got 'few'"),
         ("solve last_die --steer=maybe", "--steer must be true or false, got 'maybe'"),
-        ("solve no_dice --players 6", "for 2 to 5 players, not 6"),
+        ("solve no_dice --players 6", "players must be 2 to 5 to solve No Dice, got 6"),
         ("solve no_dice --target 101", "not 101"),
         ("solve no_dice --target 0", "not 0"),
         ("solve no_dice --target ten", "--target must be a whole number, got 'ten'"),

@@ -51,11 +51,14 @@ WRONG: dict[str, tuple[Scripted, str]] = {
         Scripted(lambda states: np.full(len(states), ADD_UP), deterministic=True),
         "'scripted': action 139 .* is illegal.*the position:\n┌",
     ),
-    "no actions": (Scripted(even, deterministic=True), "'scripted' gave no actions: .*whole numbers"),
-    "too few actions": (Scripted(lambda states: first_legal(states)[1:], deterministic=True), "'scripted' gave no"),
+    "no actions": (
+        Scripted(even, deterministic=True),
+        "'scripted' returned an invalid array of actions: .*whole numbers",
+    ),
+    "too few actions": (Scripted(lambda states: first_legal(states)[1:], deterministic=True), "'scripted' returned an"),
     "another shape": (
         Scripted(first_legal, action_probabilities=lambda states: even(states)[:, 1:]),
-        "shape .*, 140\\) of.*, 139\\)",
+        "shape .*, 140\\), got shape .*, 139\\)",
     ),
     "whole numbers": (
         Scripted(first_legal, action_probabilities=lambda states: even(states).astype(int)),
@@ -71,7 +74,7 @@ WRONG: dict[str, tuple[Scripted, str]] = {
     ),
     "a sum that is not 1": (
         Scripted(first_legal, action_probabilities=lambda states: 0.9 * even(states)),
-        "from 0 to .* and sum to 0.9 here:.*player_0",
+        "from 0 to .* with sum 0.9 here:.*player_0",
     ),
     "an illegal action that is possible": (
         Scripted(first_legal, action_probabilities=lambda states: np.full((len(states), 140), 1 / 140)),

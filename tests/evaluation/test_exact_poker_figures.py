@@ -120,5 +120,5 @@ def test_each_position_has_a_sheet_that_can_be_written(options: dict[str, Any]) 
 def test_games_beyond_reach_are_refused() -> None:
     with pytest.raises(OptionError, match="38,642 positions in each of 120 turns, each with 1260 decisions"):
         exact.check_in_reach(game_of("poker_figures", 2, columns=1))
-    with pytest.raises(OptionError, match="positions between turns, and up to"):
+    with pytest.raises(OptionError, match="positions between turns, but at most"):
         evaluate_exactly("poker_figures", "greedy")

@@ -121,7 +121,7 @@ def test_without_luck_measured_there_are_no_figures_but_a_note() -> None:
     for found, note in (
         (evaluate(SMALL, ["greedy", "random"], num_games=4, luck=False), ""),
         (evaluate(game_of("last_die", 4), ["random", "solver"], num_games=4), "has no win probabilities"),
-        (evaluate(game_of("no_dice", 6, target=8), ["random", "greedy"], num_games=12), "2 to 5 players"),
+        (evaluate(game_of("no_dice", 6, target=8), ["random", "greedy"], num_games=12), "players must be 2 to 5"),
     ):
         assert column(found, "adjusted") == (None, None) and found.luck_values == ""
         assert note in found.luck_note and bool(note) == bool(found.luck_note)

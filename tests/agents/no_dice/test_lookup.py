@@ -135,14 +135,14 @@ def test_policies_that_find_no_more_room_are_worked_out_again(monkeypatch: pytes
 
 
 def test_what_cannot_be_solved_is_refused() -> None:
-    with pytest.raises(OptionError, match="2 to 5 players, not 6"):
+    with pytest.raises(OptionError, match="players must be 2 to 5 .* got 6"):
         solve(game_of("no_dice", 6))
-    with pytest.raises(OptionError, match="30,000,000 positions; .* have 10,000,000,000"):
+    with pytest.raises(OptionError, match="30,000,000 positions .* has 10,000,000,000"):
         solve(game_of("no_dice", 5, target=100))
 
 
 def test_what_takes_minutes_is_made_only_on_request() -> None:
-    with pytest.raises(OptionError, match=r"run `trialea solve no_dice --players 4 --target 29 --throws 2` first"):
+    with pytest.raises(OptionError, match=r"Run `trialea solve no_dice --players 4 --target 29 --throws 2` first"):
         SolverAgent(game_of("no_dice", 4, target=29, throws=2))
 
 
@@ -155,9 +155,9 @@ def test_states_of_another_game_are_refused() -> None:
         far.scores[0, 1] = 6
         solution.action_values(far)
     states = solution.game.start([0])
-    with pytest.raises(OptionError, match="see state_values"):
+    with pytest.raises(OptionError, match="Use state_values"):
         solution.chance_values(states)
-    with pytest.raises(OptionError, match="see chance_values"):
+    with pytest.raises(OptionError, match="Use chance_values"):
         solution.state_values(solution.game.choose(states, [0]))
 
 
@@ -172,5 +172,5 @@ def test_the_summary_of_three_players() -> None:
     assert solution.summary()["value"] == solution.values[0, 0, 0].tolist()
     assert list(summary["epsilon"]) == ["one_turn", "best_response", "at_start"]
     assert len(summary["epsilon"]["at_start"]) == 3
-    with pytest.raises(OptionError, match="3 totals, not 2"):
+    with pytest.raises(OptionError, match="3 totals, got 2"):
         solution.summary((1, 2))

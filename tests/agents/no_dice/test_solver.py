@@ -202,7 +202,7 @@ def test_what_cannot_be_solved_is_refused() -> None:
     for totals in ((-1, 0), (0, 30), (30, 0)):
         with pytest.raises(OptionError, match="from 0 to 29"):
             solved().value(*totals)
-    with pytest.raises(OptionError, match="2 totals, not 3"):
+    with pytest.raises(OptionError, match="2 totals, got 3"):
         solved().value(1, 2, 3)
 
 

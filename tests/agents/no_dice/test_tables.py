@@ -187,7 +187,7 @@ def test_processes_need_joblib_and_a_folder(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_way_of_dividing_work_that_is_not_known_is_refused_with_those_that_are(folder: Path) -> None:
     pytest.importorskip("joblib")
     with pytest.raises(
-        OptionError, match="parallel is 'threads', or .* joblib backend.* foo, expected one of .*'loky'"
+        OptionError, match="parallel must be 'threads' or .* joblib backend.* foo, expected one of .*'loky'"
     ):
         small(parallel="foo")
 

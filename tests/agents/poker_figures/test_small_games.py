@@ -259,12 +259,12 @@ def test_the_table_is_kept_on_disk(tmp_path: Any, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize(
     ("players", "options", "words"),
     [
-        (2, {}, r"at least 10\^24 positions between turns, and up to 3,000,000 are solved: give fewer rows"),
-        (2, {"rows": "XSF", "columns": 3}, "positions between turns, and up to 3,000,000"),
-        (2, {"rows": "ADSF", "columns": 2}, "give max_turns of at most 12"),
-        (2, {"rows": "AD", "columns": 3}, "run `trialea solve poker_figures --rows AD --columns 3` first"),
-        (2, {"rows": "AD", "columns": 1, "sum_throws": True}, "sum_throws is not solved"),
-        (3, {"rows": "AD", "columns": 1}, "for 2 players, not 3"),
+        (2, {}, r"at least 10\^24 positions between turns, but at most 3,000,000 can be solved. Give fewer rows"),
+        (2, {"rows": "XSF", "columns": 3}, "positions between turns, but at most 3,000,000"),
+        (2, {"rows": "ADSF", "columns": 2}, "Give max_turns of at most 12"),
+        (2, {"rows": "AD", "columns": 3}, "Run `trialea solve poker_figures --rows AD --columns 3` first"),
+        (2, {"rows": "AD", "columns": 1, "sum_throws": True}, "sum_throws must be off"),
+        (3, {"rows": "AD", "columns": 1}, "players must be 2 .* got 3"),
     ],
 )
 def test_what_is_not_solved_is_refused_with_a_reason(players: int, options: dict[str, Any], words: str) -> None:
@@ -277,7 +277,7 @@ def test_states_of_other_games_are_refused() -> None:
     other = game_of("poker_figures", 2).start([1])
     other.sheet[0, 1, 0] = 8  # kings are not played in the small game
     other.cells[0, 1], other.sums[0, 1] = 1, 8
-    with pytest.raises(OptionError, match="the solution is of states of Game"):
+    with pytest.raises(OptionError, match="states must be of Game"):
         solution.action_values(other)
     with pytest.raises(OptionError, match="of two players"):
         solution.action_values(game_of("poker_figures", 3).start([1]))
