@@ -197,7 +197,7 @@ def test_the_solver_wins_against_itself_as_often_as_it_says() -> None:
 
 
 def test_what_cannot_be_solved_is_refused() -> None:
-    with pytest.raises(OptionError, match="up to 100"):
+    with pytest.raises(OptionError, match="at most 100"):
         solve(game_of("no_dice", 2, target=101))
     for totals in ((-1, 0), (0, 30), (30, 0)):
         with pytest.raises(OptionError, match="from 0 to 29"):
