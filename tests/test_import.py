@@ -80,12 +80,13 @@ print(env.agents)
 
 def test_public_names_exist() -> None:
     code = """
-import trialea, trialea.envs
-for name in trialea.__all__:
-    assert getattr(trialea, name) is not None, name
-for name in trialea.envs.__all__:
-    assert getattr(trialea.envs, name) is not None, name
-for module in (trialea, trialea.envs):
+import sys
+import trialea, trialea.envs, trialea.training
+assert not {"numba", "pydantic", "torch"} & set(sys.modules)
+for module in (trialea, trialea.envs, trialea.training):
+    assert set(module.__all__) <= set(dir(module))
+    for name in module.__all__:
+        assert getattr(module, name) is not None, name
     try:
         module.no_such_name
     except AttributeError as error:

@@ -13,9 +13,8 @@ to, and at the end the result, in the place of T; but the dice no longer blur it
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -32,18 +31,9 @@ from trialea.agents.afterstate import (
     save_network,
 )
 from trialea.agents.model_file import MODEL
-from trialea.envs.agent import Agent
 from trialea.envs.game import Game
-from trialea.training.callbacks import (
-    Every,
-    Report,
-    TrainingBar,
-    measure_agents,
-    stop_on_interrupt,
-    write_measurement,
-)
-from trialea.training.checkpoint import new_checkpoint, open_folder, readable_checkpoint, save_tensors
-from trialea.training.config import AfterstateConfig, RllibConfig
+from trialea.training.config import AfterstateConfig
+from trialea.training.run_folder import new_checkpoint, readable_checkpoint, save_tensors
 
 TINY = 1e-9  # the share of all others is taken for no smaller, to divide by it
 OPTIMIZER = "optimizer.pth"
@@ -196,67 +186,3 @@ class Learner:
             with (folder / STATE).open("rb") as file, np.load(file, allow_pickle=False) as stored:
                 self.games, self.frames, seconds = int(stored["games"]), int(stored["frames"]), stored["seconds"]
         return float(seconds)
-
-
-class SelfPlayer(Protocol):
-    """Whoever learns by playing all seats, a batch at a time; members as `Learner` has them."""
-
-    games: int
-    frames: int
-    unit: str
-    total: int
-    stopping: bool
-
-    @property
-    def done(self) -> int: ...
-    def learn(self) -> None: ...
-    def agent(self) -> Agent: ...
-    def save_model(self, file: Path) -> None: ...
-    def save(self, target: Path, seconds: float) -> None: ...
-    def restore(self, folder: Path) -> float: ...
-
-
-def self_play(
-    config: AfterstateConfig | RllibConfig,
-    learner: SelfPlayer,
-    run: Path,
-    checkpoint: Path | None,
-    progress: bool,
-    report: Report | None = None,
-) -> bool:
-    """Go on with a run from a checkpoint, or from its beginning, to its end; False if it was stopped before."""
-    began = time.perf_counter() - (learner.restore(checkpoint) if checkpoint else 0.0)
-    start = learner.done
-    open_folder(run, learner.frames)
-    measurements = Every(config.measure.times, learner.total, start)
-    checkpoints = Every(config.checkpoints, learner.total, start)
-    with TrainingBar(learner.unit, learner.total, start, progress) as bar, stop_on_interrupt(learner):
-        while learner.done < learner.total:
-            if measurements.due(learner.done) or not learner.done:
-                _measure(learner, config, run, began, report, bar)
-            stop = learner.stopping  # may be set at any moment
-            if checkpoints.due(learner.done) or stop:
-                learner.save(run / "checkpoints" / f"{learner.frames:012d}", time.perf_counter() - began)
-            if stop:
-                return False
-            learner.learn()
-            bar.update(learner.done)
-        _measure(learner, config, run, began, report, bar)
-    learner.save_model(run / MODEL)
-    return True
-
-
-def _measure(
-    learner: SelfPlayer,
-    config: AfterstateConfig | RllibConfig,
-    run: Path,
-    began: float,
-    report: Report | None,
-    bar: TrainingBar,
-) -> None:
-    """Write down and show how the network as it stands fares."""
-    found = measure_agents([learner.agent()], config)
-    seconds = round(time.perf_counter() - began, 3)
-    line = {"frames": learner.frames, "games": learner.games, "seconds": seconds, **found}
-    write_measurement(run, line, learner, report)
-    bar.measured(learner.done, found)

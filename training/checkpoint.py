@@ -1,14 +1,10 @@
-"""Everything that a training run needs to go on exactly where it stopped, in one folder written whole."""
+"""Checkpoints of a training with MaskablePPO, from which it resumes exactly: games, networks, opponents, generators."""
 
 from __future__ import annotations
 
 import io
-import json
-import platform
-import shutil
 import zipfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,17 +13,13 @@ import torch
 from sb3_contrib import MaskablePPO
 
 from trialea.agents.model import network_from
-from trialea.agents.model_file import MODEL, POLICY, ModelFileError, load_weights, readable, write_facts
-from trialea.configs.yaml12 import read_yaml
-from trialea.envs.errors import OptionError
-from trialea.envs.files import atomic_folder, atomic_path, remove_leftovers, write_text
-from trialea.envs.versions import versions
-from trialea.evaluation.reports.report import read_metrics
+from trialea.agents.model_file import MODEL, POLICY, load_weights, write_facts
+from trialea.envs.files import atomic_path
 from trialea.training.config import TrainConfig
 from trialea.training.league import League
+from trialea.training.run_folder import new_checkpoint, readable_checkpoint, save_tensors
 from trialea.training.vec_env import GamesVecEnv
 
-CONFIG = "config.yaml"
 STATE = "state.npz"
 PAST = "past.pt"
 OPTIMIZER = "policy.optimizer.pth"  # in the model file, as stable-baselines3 calls it
@@ -53,15 +45,6 @@ def save_checkpoint(
     return target
 
 
-@contextmanager
-def new_checkpoint(target: Path) -> Iterator[Path]:
-    """A folder to write a checkpoint into, which then appears as `target`, whole, with the run's configuration."""
-    with atomic_folder(target) as temporary:
-        yield temporary
-        if (config := target.parent.parent / CONFIG).is_file():
-            shutil.copyfile(config, temporary / CONFIG)
-
-
 def _save_state(folder: Path, model: MaskablePPO, env: GamesVecEnv, league: League, seconds: float) -> None:
     """Write what a checkpoint holds beside its model."""
     # What the two generators will draw next: torch's samples actions, NumPy's shuffles minibatches.
@@ -81,57 +64,6 @@ def _save_state(folder: Path, model: MaskablePPO, env: GamesVecEnv, league: Leag
         **arrays,
     )
     save_tensors([network.state_dict() for network in league.networks], folder / PAST)
-
-
-def save_tensors(tensors: Any, file: Path) -> None:
-    """Write tensors as torch does, but raise an `OSError` on a full disk, where torch raises a RuntimeError."""
-    with file.open("wb") as opened:
-        torch.save(tensors, opened)
-
-
-def newest_checkpoint(folder: Path) -> Path | None:
-    """The newest checkpoint in a run's folder of checkpoints, if there is one."""
-    found = sorted(path for path in folder.glob("[0-9]*") if path.is_dir())
-    return found[-1] if found else None
-
-
-@contextmanager
-def readable_checkpoint(folder: Path) -> Iterator[None]:
-    """Turn whatever goes wrong with what lies in this folder into a `ModelFileError` that says how to go on."""
-    try:
-        with readable(folder, "checkpoint"):
-            yield
-    except ModelFileError as error:
-        raise ModelFileError(f"{error}. Delete {folder} to go on from the checkpoint before it") from error
-
-
-def check_same(run: Path, checkpoint: Path) -> None:
-    """Raise `OptionError` where a run's configuration is no longer that of its checkpoint."""
-    if not (checkpoint / CONFIG).is_file():  # of a version that kept none there
-        return
-    with readable_checkpoint(checkpoint):
-        before, now = ({**read_yaml((place / CONFIG).read_bytes())} for place in (checkpoint, run))
-    changed = [key for key in {**before, **now} if before.get(key) != now.get(key)]
-    if changed:
-        raise OptionError(
-            f"{run / CONFIG} is not what the run was trained with, in {', '.join(changed)}: put back"
-            f" {checkpoint / CONFIG}, or begin a new run"
-        )
-
-
-def open_folder(run: Path, frames: int) -> None:
-    """Make a run's folder ready to go on after so many frames, from its checkpoint or its beginning.
-
-    What a process that died while writing a checkpoint left behind is deleted; measurements that are made again are
-    dropped: all after the checkpoint, and the first. The versions are noted.
-    """
-    remove_leftovers(run / "checkpoints")
-    metrics = run / "metrics.jsonl"
-    if metrics.exists():
-        dated = [line for line in read_metrics(run) if isinstance(line.get("frames"), int)]
-        write_text(metrics, "".join(json.dumps(line) + "\n" for line in dated if line["frames"] <= frames > 0))
-    noted = json.dumps({**versions(), "machine": platform.machine()}, indent=2)
-    write_text(run / "versions.json", noted + "\n")
 
 
 def restore(folder: Path, model: MaskablePPO, env: GamesVecEnv, league: League, config: TrainConfig) -> float:

@@ -11,17 +11,21 @@ from collections.abc import Generator
 from typing import Any
 
 import numpy as np
-import torch
 from gymnasium import spaces
-from sb3_contrib import MaskablePPO
-from sb3_contrib.common.maskable.buffers import MaskableRolloutBuffer, MaskableRolloutBufferSamples
-from sb3_contrib.common.maskable.distributions import MaskableCategoricalDistribution, MaybeMasks
-from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
-from stable_baselines3.common.type_aliases import Schedule
-from stable_baselines3.common.vec_env import VecEnv
-from torch.autograd.function import FunctionCtx, once_differentiable
 
 from trialea.agents.model import PolicyError, draw
+from trialea.envs.errors import needs_extra
+
+with needs_extra("train", "training", "torch", "stable_baselines3", "sb3_contrib"):
+    import torch
+    from sb3_contrib import MaskablePPO
+    from sb3_contrib.common.maskable.buffers import MaskableRolloutBuffer, MaskableRolloutBufferSamples
+    from sb3_contrib.common.maskable.distributions import MaskableCategoricalDistribution, MaybeMasks
+    from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
+    from stable_baselines3.common.type_aliases import Schedule
+    from stable_baselines3.common.vec_env import VecEnv
+    from torch.autograd.function import FunctionCtx, once_differentiable
+
 
 # Far below any logarithm whose exponential is not 0, in float64 too: beside a probability of 0 it counts for nothing,
 # which minus infinity would not (0 times infinity is not a number).

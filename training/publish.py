@@ -13,8 +13,8 @@ from trialea.agents.zoo import FOLDER
 from trialea.envs.errors import OptionError, TrialeaError
 from trialea.envs.files import atomic_path, write_text
 from trialea.evaluation.reports.report import read_metrics
-from trialea.training.checkpoint import CONFIG
 from trialea.training.config import load_config
+from trialea.training.run_folder import CONFIG
 
 
 def publish(run: str | Path, name: str, zoo: Path = FOLDER) -> Path:

@@ -1,7 +1,7 @@
-"""Search for the settings of a training: Optuna over its configuration, trials pruned by their measurements.
+"""Search for good settings of a training: Optuna over its configuration, with trials pruned by their measurements.
 
-Every trial is a training run in a folder of its own. All that is known of the search lies in the study's storage and in
-these folders, so that it can be stopped, go on, and run in several processes at once.
+Every trial is a training run in a folder of its own. The whole state of a search is in the study's storage and in these
+folders, so a search can be stopped and resumed, and several processes can share it.
 """
 
 from __future__ import annotations
@@ -18,25 +18,27 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import optuna
-from optuna.distributions import BaseDistribution
-from optuna.samplers import BaseSampler, TPESampler
-from optuna.trial import FrozenTrial, Trial, TrialState
-from sqlalchemy.engine import make_url
-from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from trialea.agents.model import PolicyError
 from trialea.agents.model_file import MODEL
 from trialea.configs import read
 from trialea.configs.yaml12 import on_one_line, read_yaml, write_yaml
-from trialea.envs.errors import InUseError, OptionError, UnknownNameError
+from trialea.envs.errors import InUseError, OptionError, UnknownNameError, needs_extra
 from trialea.envs.files import locked, locked_folder, resumable, write_text
 from trialea.evaluation.measures.regret import solution_of
 from trialea.evaluation.reports.report import read_metrics
-from trialea.training.checkpoint import CONFIG
 from trialea.training.config import AfterstateConfig, RunConfig
 from trialea.training.config.tuning import Range, TuneConfig
 from trialea.training.run import resume, train
+from trialea.training.run_folder import CONFIG
+
+with needs_extra("tune", "tuning", "optuna", "sqlalchemy"):
+    import optuna
+    from optuna.distributions import BaseDistribution
+    from optuna.samplers import BaseSampler, TPESampler
+    from optuna.trial import FrozenTrial, Trial, TrialState
+    from sqlalchemy.engine import make_url
+    from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 SETTINGS = "tune.yaml"
 BEST = "best.yaml"
@@ -48,7 +50,7 @@ CHECKED = (TrialState.COMPLETE, TrialState.PRUNED)
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class TrialResult:
     """A trial.
 
     Attributes:
@@ -70,7 +72,7 @@ class Tried:
 
 
 @dataclass(frozen=True, slots=True)
-class Tuned:
+class SearchResult:
     """What a search has found so far.
 
     Attributes:
@@ -84,8 +86,8 @@ class Tuned:
     study: str
     metric: str
     direction: Direction
-    trials: tuple[Tried, ...]
-    best: Tried | None
+    trials: tuple[TrialResult, ...]
+    best: TrialResult | None
     config: str | None
 
     def to_json(self) -> dict[str, Any]:
@@ -101,8 +103,8 @@ def tune(
     config: TuneConfig,
     folder: str | Path,
     progress: bool = True,
-    tell: Callable[[Tried], None] | None = None,
-) -> Tuned:
+    tell: Callable[[TrialResult], None] | None = None,
+) -> SearchResult:
     """Search, from the beginning or where the same search in `folder` was stopped, until there are so many trials.
 
     Args:
@@ -384,17 +386,17 @@ def _take_up_again(study: optuna.Study, trial: Trial | FrozenTrial) -> None:
 # What was found ----------------------------------------------------------------------------------------------------
 
 
-def _found(study: optuna.Study, config: TuneConfig, folder: Path, metric: str, direction: Direction) -> Tuned:
+def _found(study: optuna.Study, config: TuneConfig, folder: Path, metric: str, direction: Direction) -> SearchResult:
     trials = tuple(_tried(trial) for trial in study.get_trials(deepcopy=False))
     best = None
     if any(trial.state == "complete" for trial in trials):
         best = trials[study.best_trial.number]
         training = config.training([f"{key}={on_one_line(value)}" for key, value in best.values.items()])
         write_text(folder / BEST, write_yaml(training.model_dump(mode="json")))
-    return Tuned(config.study, metric, direction, trials, best, str(folder / BEST) if best else None)
+    return SearchResult(config.study, metric, direction, trials, best, str(folder / BEST) if best else None)
 
 
-def _tried(trial: FrozenTrial) -> Tried:
+def _tried(trial: FrozenTrial) -> TrialResult:
     values = {key: read_yaml(value) if isinstance(value, str) else value for key, value in trial.params.items()}
     refused = trial.user_attrs.get(REFUSED, "")
-    return Tried(trial.number, _run_of(trial), trial.state.name.lower(), trial.value, values, refused)
+    return TrialResult(trial.number, _run_of(trial), trial.state.name.lower(), trial.value, values, refused)

@@ -9,14 +9,17 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
-from stable_baselines3.common.vec_env import VecEnv
-from stable_baselines3.common.vec_env.base_vec_env import VecEnvStepReturn
 
 from trialea.envs.agent import ActionValues
-from trialea.envs.errors import OptionError
+from trialea.envs.errors import OptionError, needs_extra
 from trialea.envs.learner import LearnerBatch
 from trialea.envs.padding import ObservationPadder
 from trialea.envs.spaces import observation_box
+
+with needs_extra("train", "training", "torch", "stable_baselines3"):
+    from stable_baselines3.common.vec_env import VecEnv
+    from stable_baselines3.common.vec_env.base_vec_env import VecEnvStepReturn
+
 
 Horizon = Literal["game", "turn", "decision"]
 Paid = Literal["win", "score", "regret"]

@@ -17,9 +17,10 @@ from trialea.agents.afterstate import (
     read_network,
 )
 from trialea.evaluation.measures.exact import evaluate_exactly
-from trialea.training.afterstate import Learner, Played, lambda_returns, self_play
+from trialea.training.afterstate import Learner, Played, lambda_returns
 from trialea.training.config import AfterstateConfig, load_config
 from trialea.training.run import resume, train
+from trialea.training.self_play import self_play
 
 # Training --------------------------------------------------------------------------------------------------------
 

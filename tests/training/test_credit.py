@@ -16,7 +16,7 @@ from trialea.envs.game import Game
 from trialea.envs.learner import LearnerBatch
 from trialea.evaluation.measures.exact import exact_value
 from trialea.training.config import TrainConfig
-from trialea.training.run import build
+from trialea.training.ppo import build
 
 HUGE = 1000.0  # what the critic below expects of every position
 

@@ -10,8 +10,8 @@ import pytest
 from tests.training.test_training import metrics, run, tiny
 from trialea import OptionError
 from trialea.agents.model_file import ModelFileError
-from trialea.training.checkpoint import newest_checkpoint
 from trialea.training.run import resume
+from trialea.training.run_folder import newest_checkpoint
 
 
 @pytest.fixture(scope="module")

@@ -10,13 +10,13 @@ import pytest
 from tests.helpers import has_skill, is_solved
 from tests.training.test_training import metrics, run, tiny
 from trialea import GAMES
-from trialea.training.callbacks import Every
 from trialea.training.config import TrainConfig
+from trialea.training.measuring import EvenlySpaced
 
 
 @pytest.mark.parametrize("already", [0, 30, 55, 60])
 def test_every_comes_as_often_as_asked_and_goes_on_where_it_stopped(already: int) -> None:
-    every = Every(4, 100, already)
+    every = EvenlySpaced(4, 100, already)
     due = [frames for frames in range(already, 101, 5) if every.due(frames)]
     assert due == [frames for frames in (25, 50, 75, 100) if frames > already]
 

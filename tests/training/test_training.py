@@ -32,9 +32,9 @@ from trialea.agents.model_file import ModelFileError
 from trialea.envs.errors import FileError, InUseError
 from trialea.evaluation import evaluate
 from trialea.training.callbacks import RunCallback
-from trialea.training.checkpoint import newest_checkpoint
 from trialea.training.config import TrainConfig, load_config
 from trialea.training.run import resume, train
+from trialea.training.run_folder import newest_checkpoint
 
 every_game = pytest.mark.parametrize("name", GAMES)
 

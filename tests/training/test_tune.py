@@ -26,7 +26,7 @@ from trialea.training.callbacks import RunCallback
 from trialea.training.config import load_config as load_training
 from trialea.training.config.tuning import TuneConfig, load_tuning_config, shipped_tuning_configs
 from trialea.training.run import train
-from trialea.training.tuning import Tuned, tune
+from trialea.training.tuning import SearchResult, tune
 
 BASE: dict[str, Any] = {
     "game": "no_dice",
@@ -82,13 +82,13 @@ def config(folder: Path, training: dict[str, Any] = BASE, **changes: Any) -> Tun
     return load_tuning_config(written(folder, training, **changes))
 
 
-def summary(found: Tuned) -> list[Any]:
+def summary(found: SearchResult) -> list[Any]:
     """What was tried and came of it, but for numbers and folders, which differ where a trial was taken up again."""
     return [(trial.state, trial.value, trial.values) for trial in found.trials if trial.state != "fail"]
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Tuned]:
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, SearchResult]:
     """A search from beginning to end, not to be changed."""
     folder = tmp_path_factory.mktemp("search")
     return folder / "study", tune(config(folder), folder / "study", progress=False)
@@ -97,7 +97,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Tuned]:
 # What is found -----------------------------------------------------------------------------------------------------
 
 
-def test_every_trial_is_a_run_with_its_values(finished: tuple[Path, Tuned]) -> None:
+def test_every_trial_is_a_run_with_its_values(finished: tuple[Path, SearchResult]) -> None:
     folder, found = finished
     assert [trial.number for trial in found.trials] == [0, 1, 2, 3]
     assert {trial.state for trial in found.trials} <= {"complete", "pruned"}
@@ -113,7 +113,9 @@ def test_every_trial_is_a_run_with_its_values(finished: tuple[Path, Tuned]) -> N
         assert (folder / trial.run / "model.zip").exists() == (trial.state == "complete")
 
 
-def test_the_best_has_the_least_regret_and_its_configuration_is_one_for_training(finished: tuple[Path, Tuned]) -> None:
+def test_the_best_has_the_least_regret_and_its_configuration_is_one_for_training(
+    finished: tuple[Path, SearchResult],
+) -> None:
     folder, found = finished
     complete = [trial for trial in found.trials if trial.state == "complete"]
     assert found.metric == "regret" and found.direction == "minimize"
@@ -129,7 +131,9 @@ def test_the_best_has_the_least_regret_and_its_configuration_is_one_for_training
     ]
 
 
-def test_the_same_seed_tries_the_same_and_another_something_else(finished: tuple[Path, Tuned], tmp_path: Path) -> None:
+def test_the_same_seed_tries_the_same_and_another_something_else(
+    finished: tuple[Path, SearchResult], tmp_path: Path
+) -> None:
     again = tune(config(tmp_path), tmp_path / "again", progress=False)
     assert summary(again) == summary(finished[1])
     other = tune(config(tmp_path, seed=1, trials=1), tmp_path / "other", progress=False)
@@ -193,7 +197,7 @@ def test_a_trial_worse_than_the_median_is_stopped(
 
 
 def test_a_stopped_search_goes_on_to_the_very_same_end(
-    finished: tuple[Path, Tuned], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    finished: tuple[Path, SearchResult], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     on_step = RunCallback._on_step
     steps = 0
@@ -215,7 +219,7 @@ def test_a_stopped_search_goes_on_to_the_very_same_end(
     assert summary(found) == summary(finished[1])
 
 
-def test_more_trials_go_on_from_those_there_are(finished: tuple[Path, Tuned], tmp_path: Path) -> None:
+def test_more_trials_go_on_from_those_there_are(finished: tuple[Path, SearchResult], tmp_path: Path) -> None:
     first = tune(config(tmp_path, trials=2), tmp_path / "study", progress=False)
     assert len(first.trials) == 2
     more = tune(config(tmp_path), tmp_path / "study", progress=False)
@@ -225,7 +229,7 @@ def test_more_trials_go_on_from_those_there_are(finished: tuple[Path, Tuned], tm
 
 @pytest.mark.slow
 def test_the_run_of_a_process_that_died_is_gone_on_with(
-    finished: tuple[Path, Tuned], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    finished: tuple[Path, SearchResult], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tuning, "HEARTBEAT", 1)
     search = written(tmp_path)
@@ -326,7 +330,9 @@ def test_an_unknown_metric_is_refused_with_those_that_are_measured(tmp_path: Pat
     assert not (tmp_path / "study").exists()
 
 
-def test_another_search_in_the_folder_or_the_storage_is_refused(finished: tuple[Path, Tuned], tmp_path: Path) -> None:
+def test_another_search_in_the_folder_or_the_storage_is_refused(
+    finished: tuple[Path, SearchResult], tmp_path: Path
+) -> None:
     folder, _ = finished
     with pytest.raises(OptionError, match="another search, with other values of seed"):
         tune(load_tuning_config(folder.parent / "search.yaml", ["seed=5"]), folder)

@@ -24,11 +24,11 @@ from trialea.agents.model_file import MODEL, read_model, write_policy
 from trialea.agents.seats import SeatsAgent, of_seat, write_seats
 from trialea.envs.agent import Agent
 from trialea.envs.errors import IllegalActionError, TrialeaError
-from trialea.training.afterstate import self_play
-from trialea.training.callbacks import Report
-from trialea.training.checkpoint import new_checkpoint, readable_checkpoint, save_tensors
 from trialea.training.config import RllibConfig
+from trialea.training.measuring import Report
 from trialea.training.rllib.algorithm import ILLEGAL_ACTIONS, module_of, ppo_config, ray
+from trialea.training.run_folder import new_checkpoint, readable_checkpoint, save_tensors
+from trialea.training.self_play import self_play
 from trialea.training.starting import starting_policies
 
 OPTIMIZERS = "optimizers.pth"
@@ -205,6 +205,19 @@ def run(
     finally:
         logger.setLevel(level)
         torch.use_deterministic_algorithms(deterministic)
+
+
+def prepare(config: RllibConfig, fresh: bool) -> Learner:
+    """Return the learner of a training; that of a `fresh` one has the weights that `start_from` names, if any.
+
+    Raises:
+        ClusterError: the cluster can't be reached or is too small.
+    """
+    check_cluster(config)
+    learner = Learner(config)
+    if fresh and config.start_from:
+        learner.start_from_model()
+    return learner
 
 
 def check_cluster(config: RllibConfig) -> None:

@@ -9,7 +9,7 @@ import typer
 
 from trialea.commands.console import run_folder, tell, when_stopped
 from trialea.commands.options import Changes, Config, missing_config
-from trialea.envs.errors import OptionError, needs_extra
+from trialea.envs.errors import OptionError
 
 
 def train(
@@ -24,8 +24,7 @@ def train(
 
     Ctrl-C stops after saving everything; --resume continues.
     """
-    with needs_extra("train", "training", "torch", "stable_baselines3", "sb3_contrib", "tensorboard"):
-        from trialea.training import config as configuration, run as training
+    from trialea.training import config as configuration, run as training
 
     with when_stopped("stopped before the run began"):
         if resume:

@@ -13,7 +13,7 @@ from trialea.commands.options import AsJson, Changes, Config, missing_config
 from trialea.envs.errors import needs_extra
 
 if TYPE_CHECKING:
-    from trialea.training.tuning import Tried, Tuned
+    from trialea.training.tuning import SearchResult, TrialResult
 
 
 def tune(
@@ -31,13 +31,12 @@ def tune(
 
     Ctrl-C stops; the same command continues. Several processes can share the work.
     """
-    with needs_extra(
-        "tune", "tuning", "optuna", "sqlalchemy", "torch", "stable_baselines3", "sb3_contrib", "tensorboard"
-    ):
+    from trialea.training import tuning
+    from trialea.training.config import load_tuning_config, shipped_tuning_configs
+
+    with needs_extra("tune", "tuning", "optuna"):
         import optuna
 
-        from trialea.training import tuning
-        from trialea.training.config import load_tuning_config, shipped_tuning_configs
     if not config:
         raise missing_config(shipped_tuning_configs())
     changes = [*(change or ()), *([f"storage={json.dumps(storage)}"] if storage else ())]
@@ -52,7 +51,7 @@ def tune(
         _show(found)
 
 
-def _tell(tried: Tried) -> None:
+def _tell(tried: TrialResult) -> None:
     """Print a line about a trial that has ended."""
     value = "" if tried.value is None else f" at {tried.value:.4g}"
     values = ", ".join(f"{key} {_short(value)}" for key, value in tried.values.items())
@@ -63,7 +62,7 @@ def _short(value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def _show(found: Tuned) -> None:
+def _show(found: SearchResult) -> None:
     """Print the best trial."""
     counts = ", ".join(f"{found.count(state)} {state}" for state in ("complete", "pruned", "running"))
     out.print(f"Trials of {found.study}: {counts}.")

@@ -9,8 +9,7 @@ import trialea
 from own_variant import make_game
 from trialea.evaluation import evaluate
 from trialea.evaluation.measures.exact import evaluate_exactly
-from trialea.training.config import load_config
-from trialea.training.run import train
+from trialea.training import load_config, train
 
 CONFIG = Path(__file__).with_name("training.yaml")
 

@@ -9,7 +9,7 @@ import pytest
 import own_variant
 import trialea
 from own_variant.main import CONFIG, run
-from trialea.training.config import load_config
+from trialea.training import load_config
 
 
 def test_every_interface_makes_the_variant() -> None:

@@ -1,0 +1,149 @@
+"""What all trainings share while they run: schedules, the progress bar, measurements, and stopping by Ctrl-C."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from trialea.envs.agent import Agent
+from trialea.evaluation import evaluate
+from trialea.training.config import RunConfig
+
+
+class EvenlySpaced:
+    """Moments spread evenly over a run, to be asked for as the run proceeds.
+
+    Args:
+        times: how many moments there are, the last at the end of the run.
+        total: the length of the run.
+        already: how much of it is over; earlier moments have passed.
+    """
+
+    def __init__(self, times: int, total: int, already: int) -> None:
+        self._gap = total / times
+        self._passed = int(already / self._gap)
+
+    def due(self, done: int) -> bool:
+        """Return whether a moment has come since the last call, now that `done` of the run is over."""
+        passed = int(done / self._gap)
+        if passed == self._passed:
+            return False
+        self._passed = passed
+        return True
+
+
+class TrainingBar:
+    """A progress bar on standard error; where that is no terminal, a line for each measurement.
+
+    Args:
+        unit: what a run is long in.
+        total: how long it is.
+        done: how much of it is over.
+        shown: whether anything is shown.
+    """
+
+    def __init__(self, unit: str, total: int, done: int, shown: bool) -> None:
+        self._unit, self._before, self._latest = unit, done, ""
+        self._bar = Progress(
+            TextColumn(f"{{task.completed:,.0f}} {unit}"),
+            BarColumn(),
+            TextColumn("{task.fields[rate]:,.0f}/s  {task.fields[latest]}"),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+            disable=not shown,
+        )
+        self._task = self._bar.add_task("training", total=total, completed=done, rate=0.0, latest="")
+        self._began = time.perf_counter()
+
+    def __enter__(self) -> TrainingBar:
+        self._bar.start()
+        self._began = time.perf_counter()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+    def measured(self, done: int, found: dict[str, Any]) -> None:
+        """Show a measurement from now on."""
+        self._latest = in_short(found)
+        if not self._bar.disable and not self._bar.console.is_terminal:
+            self._bar.console.print(f"{done:,.0f} {self._unit}  {self._latest}", highlight=False, soft_wrap=True)
+        self.update(done)
+
+    def update(self, done: int) -> None:
+        """So much is over now."""
+        rate = (done - self._before) / max(time.perf_counter() - self._began, 1e-9)
+        self._bar.update(self._task, completed=done, rate=rate, latest=self._latest)
+
+
+def measure_agents(agents: Sequence[Agent], config: RunConfig) -> dict[str, Any]:
+    """How an agent fares against the opponents of a configuration, by the names of `metrics.jsonl`.
+
+    It comes as one agent for each game of the configuration. Where there are several, names begin with the number of
+    players, such as `3p/regret`.
+    """
+    found: dict[str, Any] = {}
+    games = config.make_games()
+    for agent, game in zip(agents, games, strict=True):
+        begin = f"{game.num_players}p/" if len(games) > 1 else ""
+        for opponent in config.measure.opponents:
+            players: list[Agent | str] = [agent, *[opponent] * (game.num_players - 1)]
+            result = evaluate(game, players, num_games=config.measure.games, seed=config.seed, worst=0, luck=False)
+            learner = next(iter(result.agents.values()))
+            found[f"{begin}win_rate/{opponent}"] = learner.win_rate
+            if learner.regret is not None and f"{begin}regret" not in found:  # against the first opponent
+                found[f"{begin}regret"] = learner.regret.per_decision
+                found[f"{begin}optimal_share"] = learner.regret.optimal_share
+    return found
+
+
+def in_short(found: dict[str, Any]) -> str:
+    """What a progress bar shows of a measurement."""
+    shown = {key: value for key, value in found.items() if "win_rate" in key or key.endswith("regret")}
+    return "  ".join(f"{key} {value:.3g}" for key, value in shown.items())
+
+
+class Stoppable(Protocol):
+    """A run that stops when it next can, once `stopping` is set."""
+
+    stopping: bool
+
+
+Report = Callable[[dict[str, Any]], bool]
+"""Told a measurement, a line of `metrics.jsonl`, says whether the run is to stop, as after Ctrl-C."""
+
+
+def write_measurement(run: Path, line: dict[str, Any], training: Stoppable, report: Report | None) -> None:
+    """Add a line to a run's measurements, and tell it to `report`, which may ask the training to stop."""
+    with (run / "metrics.jsonl").open("a", encoding="utf-8") as file:
+        file.write(json.dumps(line) + "\n")
+    if report is not None and report(line):
+        training.stopping = True
+
+
+@contextmanager
+def stop_on_interrupt(callback: Stoppable) -> Iterator[None]:
+    """Let the first Ctrl-C ask the run to stop after its rollout and a checkpoint; a second interrupts at once."""
+
+    def ask(signum: int, frame: Any) -> None:
+        if callback.stopping:
+            raise KeyboardInterrupt
+        callback.stopping = True
+
+    try:
+        before = signal.signal(signal.SIGINT, ask)
+    except ValueError:  # not the main thread: whoever runs us handles interrupts
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

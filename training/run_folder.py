@@ -1,0 +1,85 @@
+"""The folder of a training run: its configuration, measurements and checkpoints, whatever the algorithm.
+
+A checkpoint is a folder that is written whole or not at all; what is in it belongs to the algorithm.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from trialea.agents.model_file import ModelFileError, readable
+from trialea.configs.yaml12 import read_yaml
+from trialea.envs.errors import OptionError
+from trialea.envs.files import atomic_folder, remove_leftovers, write_text
+from trialea.envs.versions import versions
+from trialea.evaluation.reports.report import read_metrics
+
+CONFIG = "config.yaml"
+
+
+@contextmanager
+def new_checkpoint(target: Path) -> Iterator[Path]:
+    """A folder to write a checkpoint into, which then appears as `target`, whole, with the run's configuration."""
+    with atomic_folder(target) as temporary:
+        yield temporary
+        if (config := target.parent.parent / CONFIG).is_file():
+            shutil.copyfile(config, temporary / CONFIG)
+
+
+def save_tensors(tensors: Any, file: Path) -> None:
+    """Write tensors as torch does, but raise an `OSError` on a full disk, where torch raises a RuntimeError."""
+    with file.open("wb") as opened:
+        torch.save(tensors, opened)
+
+
+def newest_checkpoint(folder: Path) -> Path | None:
+    """The newest checkpoint in a run's folder of checkpoints, if there is one."""
+    found = sorted(path for path in folder.glob("[0-9]*") if path.is_dir())
+    return found[-1] if found else None
+
+
+@contextmanager
+def readable_checkpoint(folder: Path) -> Iterator[None]:
+    """Turn whatever goes wrong with what lies in this folder into a `ModelFileError` that says how to go on."""
+    try:
+        with readable(folder, "checkpoint"):
+            yield
+    except ModelFileError as error:
+        raise ModelFileError(f"{error}. Delete {folder} to go on from the checkpoint before it") from error
+
+
+def check_same(run: Path, checkpoint: Path) -> None:
+    """Raise `OptionError` where a run's configuration is no longer that of its checkpoint."""
+    if not (checkpoint / CONFIG).is_file():  # of a version that kept none there
+        return
+    with readable_checkpoint(checkpoint):
+        before, now = ({**read_yaml((place / CONFIG).read_bytes())} for place in (checkpoint, run))
+    changed = [key for key in {**before, **now} if before.get(key) != now.get(key)]
+    if changed:
+        raise OptionError(
+            f"{run / CONFIG} is not what the run was trained with, in {', '.join(changed)}: put back"
+            f" {checkpoint / CONFIG}, or begin a new run"
+        )
+
+
+def open_folder(run: Path, frames: int) -> None:
+    """Make a run's folder ready to go on after so many frames, from its checkpoint or its beginning.
+
+    What a process that died while writing a checkpoint left behind is deleted; measurements that are made again are
+    dropped: all after the checkpoint, and the first. The versions are noted.
+    """
+    remove_leftovers(run / "checkpoints")
+    metrics = run / "metrics.jsonl"
+    if metrics.exists():
+        dated = [line for line in read_metrics(run) if isinstance(line.get("frames"), int)]
+        write_text(metrics, "".join(json.dumps(line) + "\n" for line in dated if line["frames"] <= frames > 0))
+    noted = json.dumps({**versions(), "machine": platform.machine()}, indent=2)
+    write_text(run / "versions.json", noted + "\n")
