@@ -110,9 +110,10 @@ class MultiAgentEnv(AECEnv[str, Observation, int | None]):
         return self.action_spaces[agent]
 
     @property
-    def game_state(self) -> Any:
+    def game_state(self) -> np.record:
         """The game's state, one record. It belongs to the environment: read it, don't change it."""
-        return self._states[0]
+        state: np.record = self._states[0]
+        return state
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
         """Begin the next game: the first of a new stream if `seed` is given, else the next of the current stream.

@@ -84,9 +84,10 @@ class SingleAgentEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         return int(self._games.seats[0])
 
     @property
-    def state(self) -> Any:
+    def state(self) -> np.record:
         """The game's state, one record. It belongs to the environment: read it, don't change it."""
-        return self._games.states[0]
+        state: np.record = self._games.states[0]
+        return state
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None

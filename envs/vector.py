@@ -123,22 +123,24 @@ class BatchedEnv(VectorEnv[Array, Array, Array]):
         return array
 
     def _seed(self, seed: int | Sequence[int | None] | None, index: NDArray[np.int64]) -> None:
-        if seed is None:
-            seeds: Sequence[int | None] = [None] * self.num_envs
-        elif isinstance(seed, (int, np.integer)):
-            first = check_seed(seed)
-            seeds = range(first, first + self.num_envs)
-        elif np.ndim(seed) == 1:
-            seeds = seed
+        given: Any = seed
+        seeds: Sequence[int | None]
+        if given is None:
+            seeds = [None] * self.num_envs
+        elif isinstance(given, (list, tuple, np.ndarray)):
+            seeds = list(given)
         else:
-            raise OptionError(f"seed must be a whole number, a row of them or None, got {seed!r}")
+            first = check_seed(given)
+            seeds = range(first, first + self.num_envs)
         if len(seeds) != self.num_envs:
             raise OptionError(f"seed must be one number or {self.num_envs}, one for each game, got {len(seeds)}")
-        given = {int(i): seeds[i] for i in index}
-        if not self._started:
-            fresh = {i: int(self.np_random.integers(2**63)) for i, one in given.items() if one is None}
-            given.update(fresh)
-        chosen = {i: one for i, one in given.items() if one is not None}
+        chosen: dict[int, int] = {}
+        for i in index.tolist():
+            one = seeds[i]
+            if one is not None:
+                chosen[i] = one
+            elif not self._started:
+                chosen[i] = int(self.np_random.integers(2**63))
         self.games.seed(list(chosen.values()), np.array(list(chosen), np.int64))
 
     def step(self, actions: Any) -> tuple[Array, Array, Array, Array, dict[str, Any]]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from trialea.envs.agent import Agent
 from trialea.envs.errors import OptionError
 from trialea.envs.game import Game
@@ -16,7 +18,7 @@ def play_game(
     seed: int = 0,
     show: Callable[[str], None] = print,
     first_player: int = 0,
-) -> Any:
+) -> np.record:
     """Play one game to its end and describe each throw, action, score and ending.
 
     Args:
@@ -36,7 +38,7 @@ def play_game(
     if len(seats) != game.num_players:
         raise OptionError(f"{game.num_players} seats need {game.num_players} agents, not {len(seats)}")
     states = game.start([seed], first_player)
-    state = states[0]
+    state: np.record = states[0]
     names = [f"player_{seat} ({agent.name})" for seat, agent in enumerate(seats)]
     show(f"{game.name}: {', '.join(names)}. Seed {seed}; player_{state.mover} begins.")
     while not state.over:

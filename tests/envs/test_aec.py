@@ -263,3 +263,11 @@ def test_a_finished_agent_takes_none_and_nothing_else(name: str) -> None:
         else:
             with pytest.raises(IllegalActionError):
                 env.step(None)
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_nothing_can_be_done_before_the_first_reset(name: str) -> None:
+    env = aec(name)
+    for use in (env.agent_iter, env.last, env.render, lambda: env.step(0), lambda: env.observe("player_0")):
+        with pytest.raises(NotResetError, match=r"call reset\(\) before"):
+            use()

@@ -9,9 +9,11 @@ import pytest
 
 import trialea
 from tests.helpers import JIT_OFF, SHORT, game_of, player_counts
-from trialea.envs.errors import MissingExtraError
+from tests.interfaces import aec
+from trialea.envs.errors import DisplayError, MissingExtraError
 from trialea.envs.game import Game, States
 from trialea.envs.registry import GAMES
+from trialea.envs.single import SingleAgentEnv
 
 
 def some_counts(name: str) -> list[int]:
@@ -121,3 +123,14 @@ def test_no_dice_picture_marks_the_operators_apart() -> None:
         states[0].dice[die] = face
         pictures.add(game.picture(states[0]).tobytes())
     assert len(pictures) == 6
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_without_a_display_the_window_is_refused_with_the_remedy(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pygame").display.quit()
+    monkeypatch.setenv("SDL_VIDEODRIVER", "x11")
+    monkeypatch.setenv("DISPLAY", ":no-such-display")
+    for env in (SingleAgentEnv(name, render_mode="human"), aec(name, render_mode="human")):
+        with pytest.raises(DisplayError, match="needs a display: .*rgb_array.*SDL_VIDEODRIVER=dummy"):
+            env.reset(seed=0)
+        env.close()

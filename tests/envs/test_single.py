@@ -62,6 +62,14 @@ def test_gymnasium_check_env(name: str, players: int, opponent: str) -> None:
         check_env(env, skip_render_check=(opponent, seat) != ("random", "random"))
 
 
+def test_check_env_passes_without_the_check_that_plays_an_action_elsewhere() -> None:
+    """The recipe of the page on environments, where few actions are legal in two positions."""
+    for players in (2, 3, 4):
+        env = gym.make(GAMES["no_dice"].gym_id, num_players=players, throws=1)
+        env.unwrapped.spec.nondeterministic = True
+        check_env(env.unwrapped, skip_render_check=True)
+
+
 @pytest.mark.parametrize(("name", "players", "opponent"), TABLES_WITH_OPPONENTS)
 def test_sb3_check_env(name: str, players: int, opponent: str) -> None:
     for seat in (0, players - 1, "random", "rotate"):

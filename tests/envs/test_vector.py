@@ -13,7 +13,7 @@ import pytest
 from gymnasium.utils.env_checker import data_equivalence
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
-from tests.helpers import SHORT, SOME_TABLES, more_players, opponents_of
+from tests.helpers import SHORT, SOME_TABLES, more_players, opponents_of, run_python
 from trialea import GAMES, IllegalActionError, NotResetError, OptionError
 from trialea.envs.single import SingleAgentEnv
 from trialea.envs.vector import BatchedEnv
@@ -188,6 +188,20 @@ def test_make_vec_passes_the_autoreset_mode_on(name: str, mode: AutoresetMode) -
     assert envs.metadata["autoreset_mode"] is mode
     assert envs.unwrapped.autoreset_mode is mode
     assert envs.unwrapped.game.num_players == players
+
+
+@pytest.mark.slow  # starts two processes
+def test_spawned_workers_of_a_program_without_a_main_file_find_an_id_with_the_packages_name() -> None:
+    code = """
+from functools import partial
+import gymnasium as gym
+import trialea
+from gymnasium.vector import AsyncVectorEnv
+envs = AsyncVectorEnv([partial(gym.make, "trialea:trialea/NoDice-v0")] * 2, context="spawn")
+print(envs.reset(seed=0)[0].shape[0])
+envs.close()
+"""
+    assert run_python(code) == "2\n"
 
 
 @pytest.mark.parametrize("name", GAMES)
