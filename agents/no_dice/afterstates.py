@@ -11,34 +11,39 @@ values.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from trialea.agents.afterstate import Values
 from trialea.agents.no_dice.play import look_up, play
-from trialea.agents.no_dice.turn import LANES, NUM_SCORES, make_turn
+from trialea.agents.no_dice.turn import LANES, NUM_SCORES, Turn, make_turn
 from trialea.envs.game import Game, States
-from trialea.envs.jit import entry, plain
+from trialea.envs.jit import plain
 
 OUT = -10.0  # the logit of a player who is out
 MOST_POINTS = 41
 
 
-@entry
-def fill_policies(payoffs: Any, turn: Any, policies: Any, worths: Any) -> None:
-    """Fill the choices (N, throws, K) of N turns and their values (N,), for `payoffs` (N, NUM_SCORES)."""
+def fill_policies(
+    payoffs: NDArray[np.float64], turn: Turn, policies: NDArray[np.uint8], worths: NDArray[np.float64]
+) -> None:
+    """Fill what is done with each throw, and what turns are worth.
+
+    Args:
+        payoffs: (N, NUM_SCORES), what each score pays in N turns.
+        turn: the tables.
+        policies: (N, throws, K) uint8, out: the choices, see `trialea.agents.no_dice.play`.
+        worths: (N,), out.
+    """
     count, throws, kinds = policies.shape
-    payoff, rows = np.empty((NUM_SCORES, LANES)), np.empty((throws + 1, turn.lattice.num_patterns, LANES))
+    rows = np.empty((throws + 1, turn.lattice.num_patterns, LANES))
     choices = np.empty((throws, kinds, LANES), np.uint8)
     for low in range(0, count, LANES):
-        for lane in range(LANES):
-            payoff[:, lane] = payoffs[min(low + lane, count - 1)]
-        play(payoff, turn, rows, choices)
-        for lane in range(min(LANES, count - low)):
-            policies[low + lane] = choices[:, :, lane]
-            worths[low + lane] = rows[throws, -1, lane]
+        high = min(low + LANES, count)
+        lanes = np.arange(low, low + LANES).clip(max=count - 1)
+        play(np.ascontiguousarray(payoffs[lanes].T), turn, rows, choices)
+        policies[low:high] = choices.transpose(2, 0, 1)[: high - low]
+        worths[low:high] = rows[throws, -1, : high - low]
 
 
 class Afterstates:

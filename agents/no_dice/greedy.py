@@ -26,7 +26,7 @@ class GreedyAgent:
         choices = np.zeros((self._throws, len(self._turn.full), LANES), np.uint8)
         rows = np.empty((self._throws + 1, self._turn.lattice.num_patterns, LANES))
         play(np.repeat(points_lost()[:, None], LANES, axis=1), self._turn, rows, choices)
-        self._policy = choices[None, :, :, 0]
+        self._policy = np.ascontiguousarray(choices[None, :, :, 0])
 
     def act(self, states: States) -> NDArray[np.int64]:
         """Return a legal action (B,) for each of the (B,) states."""

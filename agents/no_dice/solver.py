@@ -105,7 +105,7 @@ class _Policies:
             )
             self._place[missing] = np.arange(self._count, end)
             self._count = end
-        return self._policies, self._place[codes]
+        return self._policies, self._place[codes].astype(np.int64)
 
 
 class NoDiceSolution:
