@@ -93,11 +93,19 @@ def _solve_alone(game: Any) -> tuple[NDArray[np.float64], float]:
     return tables[n].reshape(*(target,) * n, n + 1)[..., :n], seconds
 
 
+def first_use(game: str) -> dict[str, float]:
+    """Seconds of the first step and the first evaluation, with nothing compiled yet and with all code on disk."""
+    from trialea.benchmarks.first_use import time_first_use
+
+    return time_first_use(game)
+
+
 BENCHMARKS: dict[str, Callable[[str], dict[str, float]]] = {
     "aec": aec,
     "batch": batch,
     "train": train,
     "solver": solver,
+    "first-use": first_use,
 }
 
 

@@ -22,6 +22,9 @@ _WEYL_0 = np.uint64(0x9E3779B9)
 _WEYL_1 = np.uint64(0xBB67AE85)
 _SIX = np.uint64(6)
 
+MAX_DICE = 6
+"""The most dice that a throw of any game has."""
+
 # The fourth counter word: what a draw is for. Two purposes never share a draw.
 FOR_DICE = 0
 FOR_AGENT = 1
@@ -84,6 +87,12 @@ def read_faces(fraction: Any, faces: Any) -> None:
 def throw_faces(seed: Any, seat: Any, turn: Any, throw: Any, faces: Any) -> None:
     """The faces of one throw: face `d` depends on (seed, seat, turn, throw, d) alone."""
     read_faces(philox(seed, seat, turn, throw, FOR_DICE), faces)
+
+
+@entry
+def throw_dice(seed: Any, seat: Any, turn: Any, throw: Any, faces: Any) -> None:
+    """Fill `faces` as `throw_faces` does, for a call from Python."""
+    throw_faces(seed, seat, turn, throw, faces)
 
 
 @kernel

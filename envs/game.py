@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trialea.envs.checks import check_seed, whole_number
+from trialea.envs.dice import MAX_DICE
 from trialea.envs.errors import IllegalActionError, OptionError, UnknownOptionError, did_you_mean
-from trialea.envs.loops import MAX_DICE, MAX_PLAYERS, Loops, loops_for
+from trialea.envs.loops import MAX_PLAYERS, Loops, loops_for
 from trialea.envs.package import package_of
 
 Reward = Literal["win", "score"]

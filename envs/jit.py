@@ -1,28 +1,37 @@
-"""How kernels are compiled, in one place.
+"""Compile functions with numba, all in the same way. Change here how code is compiled and cached.
 
-`kernel` compiles a function that other compiled functions call. `entry` compiles a function that Python
-calls, and keeps the machine code on disk where a directory can be written; without one it compiles in memory.
+`kernel` is for a function that only compiled functions call. Its code is inlined into them and optimised there.
+`entry` is for a function that Python calls. Its machine code is cached on disk. If no directory can be written, it is
+compiled in memory.
 
-Entry points may be closures over a *module* of kernels (see `trialea.envs.loops`): numba keys its cache by a
-pickle of the closure, and a module pickles as its name, so such a closure is found again by the next process,
-where a closure over compiled functions never is. What numba does not see is that a kernel in another file
-changed, so the cache key also holds a digest of the sources of all modules that the function's module imports.
+An entry may be a closure over a *module* of kernels (see `trialea.envs.loops`). The key of numba's cache holds a pickle
+of the closure. A module is pickled as its name, so the next process finds the code. It would never find that of a
+closure over compiled functions. numba does not see when a kernel in another file changes. So the key also holds a
+digest of the sources of all modules that the function's module imports.
 """
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import re
 from collections.abc import Callable
-from functools import cache
+from functools import cache, cached_property, partial
 from importlib.util import find_spec
 from inspect import ismodule
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast, overload
 
 import numba
 import numpy as np
 from numba.core.caching import FunctionCache
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
+from numba.core.compiler_machinery import register_pass
+from numba.core.registry import CPUDispatcher
+from numba.core.typed_passes import NativeLowering
+
+from trialea.envs.compiling import say_compiling
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -72,15 +81,116 @@ class _SourceKeyedCache(FunctionCache):  # type: ignore[misc]
         return (*super()._index_key(sig, codegen), _source_digest(self._py_func))
 
 
-def kernel(function: F) -> F:
-    """Compile `function` for use by other compiled functions (plain Python when the JIT is off)."""
-    compiled: F = numba.njit(forceinline=True)(function)
-    return compiled
+class _InlinedLibrary(JITCodeLibrary):  # type: ignore[misc]
+    """The LLVM code of a kernel, linked with what the kernel calls, but neither optimised nor made machine code.
+
+    The entry that inlines the kernel optimises the whole. To do the same for each kernel takes twice as long.
+    """
+
+    def finalize(self) -> None:
+        self._raise_if_finalized()
+        for library in dict.fromkeys(self._linking_libraries):
+            self._reload_init.update(library._reload_init)
+            self._final_module.link_in(library._get_module_for_linking(), preserve=True)
+        self._finalized = True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _KernelLowering(NativeLowering):  # type: ignore[misc]
+    """numba's lowering to LLVM code, but into an `_InlinedLibrary`, without an address to call."""
+
+    _name = "kernel_lowering"
+
+    def run_pass(self, state: Any) -> bool:
+        if not state.flags.nrt and _holds_array(state.return_type):
+            name = state.func_id.func_qualname
+            raise numba.TypingError(f"{name} must not return an array. Declare it with @kernel(allocates=True).")
+        state.library = _InlinedLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.flags.no_compile = True
+        super().run_pass(state)
+        state.cr = state.cr._replace(cfunc=object())  # numba looks up a function's code by this object
+        state.targetctx.insert_user_function(state.cr.cfunc, state.cr.fndesc, [state.library])
+        return True
+
+
+def _holds_array(kind: numba.types.Type) -> bool:
+    if isinstance(kind, numba.types.BaseTuple):
+        return any(map(_holds_array, kind))
+    return isinstance(kind, numba.types.Array)
+
+
+class _KernelCompiler(Compiler):  # type: ignore[misc]
+    """numba's compiler, with a kernel's lowering."""
+
+    def define_pipelines(self) -> list[Any]:
+        pipelines: list[Any] = super().define_pipelines()
+        for pipeline in pipelines:
+            pipeline.passes = [
+                (_KernelLowering if one is NativeLowering else one, description) for one, description in pipeline.passes
+            ]
+        return pipelines
+
+
+class _Kernel(CPUDispatcher):  # type: ignore[misc]
+    """A kernel, as other compiled functions see it."""
+
+    def add_overload(self, result: Any) -> None:
+        self.overloads[tuple(result.signature.args)] = result
+
+    def __call__(self, *args: Any) -> Any:
+        """Call the kernel from Python: it is compiled once more for that, so this is for tests alone."""
+        return self._alone(*args)
+
+    @cached_property
+    def _alone(self) -> Callable[..., Any]:
+        alone: Callable[..., Any] = numba.njit(self.py_func)
+        return alone
+
+
+@overload
+def kernel(function: F) -> F: ...
+
+
+@overload
+def kernel(*, allocates: bool) -> Callable[[F], F]: ...
+
+
+def kernel(function: F | None = None, *, allocates: bool = False) -> F | Callable[[F], F]:
+    """Compile `function` for use by other compiled functions (plain Python when the JIT is off).
+
+    Args:
+        function: the function, which may take arrays and write into them.
+        allocates: whether it makes or returns arrays. If not, no references are counted, which saves much time.
+    """
+    if function is None:
+        return partial(kernel, allocates=allocates)
+    if numba.config.DISABLE_JIT:
+        return function
+    options = {"nopython": True, "forceinline": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    compiled: Any = _Kernel(function, targetoptions=options | {"_nrt": allocates}, pipeline_class=_KernelCompiler)
+    return cast(F, compiled)
+
+
+class _EntryCompiler(Compiler):  # type: ignore[misc]
+    """numba's compiler, which reports that it is at work and does without garbage collection meanwhile.
+
+    It makes hundreds of thousands of objects and frees few, so that collecting takes a tenth of its time.
+    """
+
+    def compile_extra(self, function: Callable[..., Any]) -> Any:
+        say_compiling()
+        collected = gc.isenabled()
+        gc.disable()
+        try:
+            return super().compile_extra(function)
+        finally:
+            if collected:
+                gc.enable()
 
 
 def entry(function: F) -> F:
     """Compile `function` for calls from Python, releasing the GIL, cached on disk where that is possible."""
-    compiled: Any = numba.njit(nogil=True)(function)
+    compiled: Any = numba.njit(nogil=True, no_cfunc_wrapper=True, pipeline_class=_EntryCompiler)(function)
     if not numba.config.DISABLE_JIT:
         try:
             compiled._cache = _SourceKeyedCache(function)
@@ -96,3 +206,18 @@ def plain(states: Any) -> Any:
     numba takes long to recognise a `recarray`. With the JIT off it is only a `recarray` whose records have attributes.
     """
     return states if numba.config.DISABLE_JIT else states.view(np.ndarray)
+
+
+def record_of(values: NamedTuple) -> Any:
+    """Return named arrays and numbers as one read-only record with the same names.
+
+    Compiled code takes a record as one pointer and a tuple as hundreds of numbers, so a record of many arrays compiles
+    much faster. Its type holds the arrays' shapes: use it where these are always the same.
+    """
+    arrays = {name: np.asarray(value) for name, value in values._asdict().items()}
+    fields = [(name, array.dtype, array.shape) for name, array in arrays.items()]
+    records = np.zeros(1, np.dtype(fields, align=True)).view(np.recarray)
+    for name, array in arrays.items():
+        records[name][0] = array
+    records.setflags(write=False)
+    return records[0]

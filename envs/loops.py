@@ -14,10 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from trialea.envs.dice import FOR_AGENT, FOR_DICE, below, philox, read_faces, throw_faces
+from trialea.envs.dice import FOR_AGENT, FOR_DICE, MAX_DICE, below, philox, read_faces, throw_faces
 from trialea.envs.jit import entry, kernel
 
-MAX_DICE = 6
 MAX_PLAYERS = 8
 
 
@@ -115,7 +114,7 @@ def loops_for(module_name: str) -> Loops:
 
     @entry
     def throw(states: Any, faces: Any, tables: Any) -> None:
-        """Let the dice waiting in each state fall as `faces` (B, 8) says."""
+        """Let the dice waiting in each state fall as `faces` (B, MAX_DICE) says."""
         for i in range(len(states)):
             game.throw(states[i], faces[i], tables)
 
@@ -263,17 +262,17 @@ def loops_for(module_name: str) -> Loops:
         return ended
 
     return Loops(
-        start,
-        throw,
-        first_illegal,
-        advance,
-        advance_one,
-        observe,
-        masks,
-        observe_one,
-        random_actions,
-        uniforms,
-        count_legal,
-        waiting,
-        play_randomly,
+        start=start,
+        throw=throw,
+        first_illegal=first_illegal,
+        advance=advance,
+        advance_one=advance_one,
+        observe=observe,
+        masks=masks,
+        observe_one=observe_one,
+        random_actions=random_actions,
+        uniforms=uniforms,
+        count_legal=count_legal,
+        waiting=waiting,
+        play_randomly=play_randomly,
     )

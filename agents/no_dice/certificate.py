@@ -131,7 +131,7 @@ def best_values(payoff: Any, constant: Any, factor: Any, turn: Any, rows: Any, v
             return
 
 
-@kernel
+@kernel(allocates=True)
 def _respond(better: Any, chances: Any, turn: Any, rows: Any, out: Any) -> None:
     """Find every player's best response to the others' play, round LANES cycles.
 

@@ -185,7 +185,7 @@ def _set_kept(cells: Any, players: Any, row: Any, is_closed: Any, model: Any, ke
             kept[player] = 1.0 - model.race[row, min(player, 1), 0, rest, MISSED]
 
 
-@kernel
+@kernel(allocates=True)
 def make_work() -> Any:
     """Return scratch for `expect`, which leaves three results there.
 

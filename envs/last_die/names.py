@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trialea.envs.dice import throw_faces
+from trialea.envs.dice import throw_dice
 from trialea.envs.errors import IllegalActionError
 from trialea.envs.last_die.game import SEATING_THROW
 from trialea.envs.last_die.rules import NUM_DICE
@@ -93,7 +93,7 @@ def opening(game: Game, state: Any) -> dict[str, NDArray[np.int64]]:
 
 def _seating_total(state: Any, player: int, number: int) -> int:
     faces = np.empty(NUM_DICE, np.int64)
-    throw_faces(np.uint64(state.seed), player, 0, SEATING_THROW + number, faces)
+    throw_dice(np.uint64(state.seed), player, 0, SEATING_THROW + number, faces)
     return int(faces.sum()) + NUM_DICE
 
 

@@ -30,6 +30,7 @@ import numpy as np
 
 from trialea.envs.checks import whole_number
 from trialea.envs.errors import OptionError
+from trialea.envs.jit import record_of
 
 FACES = "ARDVX9"
 """The faces by index: ace, king (rei), queen (dama), jack (valete), ten, nine. The nine is the pilo."""
@@ -237,8 +238,8 @@ def num_actions(options: Options) -> int:
 
 
 @cache
-def tables(options: Options) -> Tables:
-    """The tables for one set of options (the arrays are shared between calls and read-only)."""
+def tables(options: Options) -> Any:
+    """Return the tables for a set of options: a read-only record with the fields of `Tables`, made once."""
     played = [row for row in range(NUM_ROWS) if ROWS[row] in options.rows or (row == POKER and options.poker_row)]
     least = np.ones((NUM_ROWS, NUM_COLUMNS), np.int16)
     least[:NUM_FIGURES] = LEAST
@@ -254,7 +255,7 @@ def tables(options: Options) -> Tables:
     most = points.max(axis=(0, 1)).astype(np.float32)
     if options.sum_throws:
         most[:NUM_FIGURES] *= NUM_THROWS
-    return Tables(
+    made = Tables(
         hands=HANDS,
         hand_of=_hand_of(),
         points=points,
@@ -278,3 +279,4 @@ def tables(options: Options) -> Tables:
         score_open_rows=int(options.score_open_rows),
         full_value=options.full_value,
     )
+    return record_of(made)

@@ -16,9 +16,9 @@ import pytest
 import torch
 
 from tests.helpers import game_of
-from trialea import GAMES, UnknownNameError
+from trialea import GAMES, TrialeaError, UnknownNameError
 from trialea.agents.no_dice.solver import compute
-from trialea.benchmarks import BENCHMARKS, numpy_solver, run, timing
+from trialea.benchmarks import BENCHMARKS, first_use, numpy_solver, run, timing
 from trialea.benchmarks.run import SOLVER_BENCHMARKS
 from trialea.envs.aec import MultiAgentEnv
 from trialea.envs.game import Game
@@ -30,6 +30,7 @@ RATIOS = {
     "batch": "batch_vs_connect_four",
     "train": "train_vs_free_env",
     "solver": "solver_vs_numpy",
+    "first-use": "evaluate_cold_seconds",
 }
 
 
@@ -55,7 +56,7 @@ def test_run_gathers_the_figures_of_those_named_in_order(monkeypatch: pytest.Mon
 
 def test_an_unknown_benchmark_is_refused_before_any_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(BENCHMARKS, "aec", lambda game: pytest.fail("it was run"))
-    with pytest.raises(UnknownNameError, match="sleep; there are: aec, batch, train, solver"):
+    with pytest.raises(UnknownNameError, match="sleep; there are: aec, batch, train, solver, first-use"):
         run("no_dice", ["aec", "sleep"])
 
 
@@ -71,10 +72,10 @@ def test_python_m_trialea_benchmarks_prints_the_figures_of_all(
 @every_game
 def test_a_games_own_benchmark_is_that_of_its_solver(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     place = SOLVER_BENCHMARKS.get(name)
-    for benchmark in ("aec", "batch", "train"):
+    for benchmark in set(BENCHMARKS) - {"solver"}:
         monkeypatch.setitem(BENCHMARKS, benchmark, lambda game, benchmark=benchmark: {benchmark: 1.0})
     if not place:
-        assert list(run(name)) == ["game", "aec", "batch", "train"]
+        assert list(run(name)) == ["game", "aec", "batch", "train", "first-use"]
         with pytest.raises(
             UnknownNameError, match=f"{name} has no benchmark of its solver; games that have one: no_dice"
         ):
@@ -82,7 +83,36 @@ def test_a_games_own_benchmark_is_that_of_its_solver(name: str, monkeypatch: pyt
         return
     module, _, function = place.partition(":")
     monkeypatch.setattr(import_module(module), function, lambda game: {f"solver of {game}": 1.0})
-    assert list(run(name)) == ["game", "aec", "batch", "train", f"solver of {name}"]
+    assert list(run(name)) == ["game", "aec", "batch", "train", f"solver of {name}", "first-use"]
+
+
+# First use -------------------------------------------------------------------------------------------------------
+
+
+@every_game
+def test_first_use_takes_a_step_of_each_environment_and_evaluates(name: str) -> None:
+    for step in first_use.STEPS.values():
+        step(name)
+    commands = first_use.commands_for(name)
+    assert list(commands) == ["step_single", "step_aec", "step_batch", "evaluate"]
+    assert {*commands["evaluate"][5:7]} <= {"random", *GAMES[name].agents}
+
+
+def test_first_use_is_timed_cold_and_warm_in_the_same_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    code = (
+        "import os, time; from pathlib import Path; folder = Path(os.environ['NUMBA_CACHE_DIR']); "
+        "cold = not folder.exists(); folder.mkdir(exist_ok=True); cold and time.sleep(1)"
+    )
+    monkeypatch.setattr(first_use, "commands_for", lambda game: {"made_up": [sys.executable, "-c", code]})
+    figures = first_use.time_first_use("no_dice")
+    assert figures["made_up_cold_seconds"] >= 1.0 > figures["made_up_cold_cpu_seconds"] > 0.0
+    assert {f"made_up_warm_{kind}" for kind in ("seconds", "cpu_seconds")} < set(figures)
+
+
+def test_a_first_use_that_fails_is_an_error_with_its_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(first_use, "commands_for", lambda game: {"made_up": [sys.executable, "-c", "1 / 0"]})
+    with pytest.raises(TrialeaError, match=r"must succeed, but it ended with 1: (.|\n)*ZeroDivisionError"):
+        first_use.time_first_use("no_dice")
 
 
 # Timing ----------------------------------------------------------------------------------------------------------

@@ -109,7 +109,7 @@ def test_a_reader_that_has_read_enough_is_no_error() -> None:
         ("train --resume nothing", "must be a run folder, with config.yaml. To begin one"),
         ("train demo.yaml --resume nothing", "--resume must be given alone"),
         ("train demo.yaml --out /dev/null/folder", "/dev/null"),
-        ("bench sleep", "sleep; there are: aec, batch, train, solver"),
+        ("bench sleep", "sleep; there are: aec, batch, train, solver, first-use"),
         ("bench aec --game chess", "'chess'"),
     ],
 )

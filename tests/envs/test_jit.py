@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
+from typing import NamedTuple
 
+import numpy as np
 import pytest
+from numba import njit
+from numba.core.errors import TypingError
 
 from tests.helpers import JIT_OFF, run_python
 from trialea.envs import jit
+from trialea.envs.compiling import report_compiling
 from trialea.envs.registry import GAMES
 
 CALL = """
@@ -22,6 +28,69 @@ MADE_UP = "from trialea.envs.jit import entry\nfrom trialea.made_up_kernels impo
     "@entry\ndef answer(array):\n    return value() + array[0]\n"
 )
 KERNELS = "from trialea.envs.jit import kernel\n@kernel\ndef value():\n    return {}\n"
+
+
+FIRST_STEP = """
+import sys
+from numba.core import event
+from trialea.benchmarks.first_use import STEPS
+with event.install_recorder("numba:compile") as compiled:
+    STEPS["aec"](sys.argv[1])
+functions = [happened.data["dispatcher"].py_func for _, happened in compiled.buffer if happened.is_start]
+print(sum(function.__module__.startswith("trialea.") for function in functions))
+"""
+
+COMPILED = {"no_dice": 24, "poker_figures": 34, "last_die": 35}
+"""How many functions are compiled for a first step of the AEC environment, each for one set of types."""
+
+
+@pytest.mark.skipif(JIT_OFF, reason="nothing is compiled")
+@pytest.mark.parametrize("name", GAMES)
+def test_a_first_step_compiles_few_functions_and_the_next_process_none(name: str, tmp_path: Path) -> None:
+    cold, warm = (int(run_python(FIRST_STEP, name, env={"NUMBA_CACHE_DIR": str(tmp_path)})) for _ in range(2))
+    assert 0 < cold <= COMPILED[name]
+    assert warm == 0
+
+
+@pytest.mark.skipif(JIT_OFF, reason="nothing is compiled")
+def test_compiling_is_reported_and_calls_of_compiled_code_are_not() -> None:
+    told: list[str] = []
+
+    def twice(value: int) -> int:
+        return 2 * value
+
+    compiled = jit.entry(twice)
+    with report_compiling(lambda: told.append("compiling")):
+        assert [compiled(value) for value in (1, 2)] == [2, 4]
+        assert gc.isenabled()
+    jit.entry(twice)(3)
+    assert told == ["compiling"]
+
+
+@pytest.mark.skipif(JIT_OFF, reason="nothing is compiled")
+def test_a_kernel_that_returns_an_array_says_that_it_allocates() -> None:
+    def same(array: np.ndarray) -> np.ndarray:
+        return array
+
+    array = np.arange(3.0)
+    passing, failing = jit.kernel(allocates=True)(same), jit.kernel(same)
+    assert njit(lambda array: passing(array).sum())(array) == 3.0
+    with pytest.raises(TypingError, match=r"same must not return an array. Declare it with @kernel\(allocates=True\)"):
+        njit(lambda array: failing(array).sum())(array)
+
+
+def test_a_record_holds_the_values_and_is_read_only() -> None:
+    class Values(NamedTuple):
+        small: np.ndarray
+        number: int
+        large: np.ndarray
+
+    values = Values(np.arange(3, dtype=np.uint8), 5, np.arange(6.0).reshape(2, 3))
+    record = jit.record_of(values)
+    for name, value in values._asdict().items():
+        assert (getattr(record, name) == value).all()
+    with pytest.raises(ValueError, match="read-only"):
+        record.large[0, 0] = 1.0
 
 
 @pytest.mark.parametrize("name", GAMES)

@@ -22,6 +22,7 @@ from rich.measure import Measurement
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from trialea.envs.compiling import report_compiling
 from trialea.envs.files import numbered_folder
 
 # Names and texts are printed as they are, with any brackets and colons that they hold.
@@ -158,6 +159,21 @@ def show_record(items: Iterable[tuple[str, str]], indent: int = 0) -> None:
     for name, value in pairs:
         for number, line in enumerate(value.split("\n")):
             out.print(f"{'':{indent}}{name if number == 0 else '':{width}}  {line}".rstrip(), soft_wrap=True)
+
+
+@contextmanager
+def telling_of_compiling() -> Iterator[None]:
+    """Say once, to a person at a terminal, that code is being compiled, since nothing else happens meanwhile."""
+    told = not err.is_terminal
+
+    def tell_once() -> None:
+        nonlocal told
+        if not told:
+            told = True
+            tell("compiling, at the first use only …", "dim")
+
+    with report_compiling(tell_once):
+        yield
 
 
 # Progress ----------------------------------------------------------------------------------------------------------

@@ -51,11 +51,11 @@ def _run(words: Sequence[str]) -> int:
     from typer.exceptions import TyperException
 
     from trialea.commands.app import command
-    from trialea.commands.console import accept_any_text
+    from trialea.commands.console import accept_any_text, telling_of_compiling
     from trialea.envs.errors import TrialeaError
 
     accept_any_text()
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), telling_of_compiling():
         warnings.showwarning = _show_warning
         try:
             with command.make_context("trialea", list(words)) as context:
