@@ -64,11 +64,14 @@ class Command(NamedTuple):
     result: Callable[[Path], Any]
 
 
+def weights_of(model: Path) -> str:
+    with zipfile.ZipFile(model) as archive:
+        return hashlib.sha256(archive.read("policy.pth")).hexdigest()
+
+
 def trained(folder: Path) -> Any:
-    with zipfile.ZipFile(folder / "run" / "model.zip") as archive:
-        weights = hashlib.sha256(archive.read("policy.pth")).hexdigest()
     kept = [{key: value for key, value in line.items() if key != "seconds"} for line in read_metrics(folder / "run")]
-    return weights, kept
+    return weights_of(folder / "run" / "model.zip"), kept
 
 
 def solved(folder: Path) -> Any:
@@ -82,9 +85,7 @@ def solved(folder: Path) -> Any:
 
 def tuned(folder: Path) -> Any:
     best = yaml.safe_load((folder / "study" / "best.yaml").read_text())
-    return best, sorted(
-        hashlib.sha256(path.read_bytes()).hexdigest() for path in (folder / "study").glob("*/model.zip")
-    )
+    return best, sorted(map(weights_of, (folder / "study").glob("*/model.zip")))
 
 
 COMMANDS = {
