@@ -200,7 +200,7 @@ def _fail_abandoned(study: optuna.Study, folder: Path) -> None:
 
     Processes that don't share the folder, only the storage, are known by their heartbeats alone.
     """
-    for name in {trial.user_attrs.get(PROCESS) for trial in _running(study)} - {None}:
+    for name in {trial.user_attrs[PROCESS] for trial in _running(study) if PROCESS in trial.user_attrs}:
         if not (folder / name).is_file():
             continue
         with suppress(InUseError), locked(folder / name, "is taking up trials"):  # refused while the process runs

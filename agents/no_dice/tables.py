@@ -233,8 +233,8 @@ def _backend(name: str) -> Any:
     load_joblib("cluster", purpose)
     if name == "ray":
         load_ray(purpose)
+    settings: dict[str, Any] = {"ray_remote_args": _RAY} if name == "ray" else {}
     try:
-        settings: dict[str, Any] = {"ray_remote_args": _RAY} if name == "ray" else {}
         return backend(name, **settings)
     except ValueError as error:  # its message lists the backends
         raise OptionError(f"parallel must be {THREADS!r} or the name of a joblib backend. {error}") from error
