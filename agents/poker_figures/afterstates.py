@@ -1,18 +1,18 @@
-"""Positions between turns of Poker Figures as numbers for a network, and turns played by what it makes of them.
+"""Afterstates of Poker Figures: positions between turns as numbers for a network, and turns played by its values.
 
-See `trialea.agents.afterstate`. What a network reads, in seat order from the player to move next, in a game of n:
+See `trialea.agents.afterstate`. In a game of n, the features are these, in seat order from the player to move next:
 
-| how many | what |
+| number | feature |
 | --- | --- |
 | n | the reference agent's expected totals, less that of the player to move next, by the scale of its logistic rule |
-| 5 | how many turns are left, at several scales |
+| 5 | the turns that are left, at several scales |
 | 1 | the logarithm of the scale |
-| 8, 8 | the rows that are closed; the chance that each is closed before the end |
-| 64 for each player | of each row: the cells filled (six switches); points times multiplier; the expected total |
+| 8, 8 | the rows that are closed; the probability that each is closed before the end |
+| 64 for each player | for each row: the cells filled (six switches); points times multiplier; the expected total |
 
-A turn is solved for log-odds that are linear in the points that it writes (`trialea.agents.poker_figures.search`). The
-network is therefore asked once for each filling that a turn may lead to, with the points that cells hold as a rule, and
-its gradient gives the slopes. Positions that end the game have their exact result instead.
+A turn is solved for log-odds that are linear in the points that it writes (`trialea.agents.poker_figures.search`). So
+the network is asked once for each filling that a turn may lead to, with typical points in its cells. Its gradient gives
+the slopes. Positions that end the game have their exact result instead. A change of the features needs new networks.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def gather(
         scales: (N,), out: those by which totals become a share of the win.
 
     Returns:
-        How many there are, N being enough for all.
+        The number of descriptions; N must be enough for all.
     """
     cells, sums = np.empty((MAX_PLAYERS, NUM_ROWS), np.int64), np.empty((MAX_PLAYERS, NUM_ROWS))
     work, nothing = make_work(), np.zeros(model.points.shape)

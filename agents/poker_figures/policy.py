@@ -152,9 +152,9 @@ def follow(
     """Compute the turns of some positions.
 
     Args:
-        actions: (P, 5, 252) int64, what is done in each decision; empty for a policy of probabilities.
+        actions: (P, 5, 252) int64, the action in each decision; empty for a policy of probabilities.
         chances, sums: (P, 5, 252, A) and (P, 5, 252), the probabilities of the actions, up to a factor, and their sums.
-        costs: (P, 5, 252, 3), what is expected of each decision; empty if it is not wanted.
+        costs: (P, 5, 252, 3), the results of `_costs` for each decision; empty if decisions are not judged.
         result_of: as in `trialea.agents.poker_figures.retrograde.Moves`.
         lattice, kept: as in `trialea.agents.poker_figures.turn.Turn`.
         points: as in `trialea.envs.poker_figures.rules.Tables`.

@@ -49,13 +49,13 @@ class Space(NamedTuple):
     strides[c, row] × pair`, where c is the number of the set of closed rows.
 
     Attributes:
-        counts: (8,) int64, how many states each row has; 1 where it is not played.
+        counts: (8,) int64, the number of states of each row; 1 for a row that is not played.
         cells, sums: (8, n) int64, by row and state.
         state_of: (8, columns, sums) int64, the state by row, cells and sum; -1 where there is none.
         sets: (C,) int64, the sets of closed rows with which the game goes on, a bit for each row.
         set_numbers: (256,) int64, the place of each set in `sets`, -1 where the game is over.
         offsets: (C + 1,) int64, the last one N, the number of positions.
-        sizes: (C,) int64, how many positions have the same gap.
+        sizes: (C,) int64, the number of positions with the same gap.
         strides: (C, 8) int64, 0 for rows not open.
         gaps: all sets' gaps in turn, each set's rising, int64.
         first_gap: (C + 1,) int64, where those of each set begin.

@@ -175,7 +175,7 @@ class SmallGameSolution:
         """Return the solution in plain data, as `trialea solve --json` prints it.
 
         Args:
-            position: the one that `"value"` speaks of, see `value`.
+            position: the position of `"value"`, as in the method `value`.
         """
         value = self.value(position)
         return {

@@ -35,8 +35,8 @@ class Sheet(NamedTuple):
 
     Attributes:
         strides: (8,) int64, what one cell more in a row adds to a filling's number; 0 for a row not played.
-        radix: how many fillings a row has.
-        size: how many the sheet has.
+        radix: the number of fillings of a row.
+        size: the number of fillings of the sheet.
         levels: the fillings in which the game goes on, the fullest first: for each number of filled cells (blocks,
             LANES) int64, the last filling repeated to complete a block.
     """
@@ -199,7 +199,7 @@ class SoloSolution:
     """The exact values of Poker Figures for one player who has T turns.
 
     Attributes:
-        game: the game whose options are played; its number of players means nothing here.
+        game: the game whose options are played; its number of players is not used.
         turns: T.
         values: (T + 1, size) float64, the greatest expected score of t turns from every filling. A filling's number is
             the sum of the cells filled times `trialea.agents.poker_figures.solo.make_sheet(options).strides`.
@@ -218,7 +218,7 @@ class SoloSolution:
 
         Args:
             turns: from 0 to T.
-            cells: how many cells of each row played are filled, in the order of the rows; by default none.
+            cells: the number of filled cells of each row that is played, in the order of the rows; by default none.
         """
         whole_number("turns", turns, 0, self.turns)
         sheet = make_sheet(self.game.options)
@@ -235,7 +235,7 @@ class SoloSolution:
         """Return the solution in plain data, as `trialea solve --json` prints it.
 
         Args:
-            position: the filling that the values are of, as in `value`.
+            position: the filling of the values, as in `value`.
         """
         values = [self.value(turns, position) for turns in range(1, self.turns + 1)]
         return {
