@@ -48,7 +48,7 @@ demo: $(INSTALLED) ## train an agent for a few minutes, measure it, write a repo
 .PHONY: test
 test: $(INSTALLED) ## run the tests, then those marked `nojit` again as plain Python
 	$(PYTEST)
-	NUMBA_DISABLE_JIT=1 $(PYTEST) -m "nojit and not slow"
+	NUMBA_DISABLE_JIT=1 $(PYTEST) -m "nojit and not slow" tests/agents tests/envs
 
 .PHONY: test-slow
 test-slow: $(INSTALLED) ## run the tests that take long

@@ -7,10 +7,8 @@ from statistics import median
 
 import pytest
 
-from tests.helpers import more_players, run_python
+from tests.helpers import run_python
 from trialea import GAMES
-
-every_game = pytest.mark.parametrize("name", GAMES)
 
 HEAVY = ("torch", "stable_baselines3", "numba", "ray", "matplotlib", "pygame", "PIL", "hypothesis")
 
@@ -28,24 +26,30 @@ def test_importing_takes_less_than_a_quarter_of_a_second_beyond_gymnasium() -> N
     assert median(times) < 0.25 or min(times) < 0.1, times
 
 
-@every_game
-def test_gym_make_imports_the_package_by_its_prefix(name: str) -> None:
-    """A clean process that has imported Gymnasium alone."""
-    code = f"""
+def test_gym_make_imports_the_package_by_its_prefix() -> None:
+    """In a process that has imported Gymnasium alone."""
+    code = """
 import sys, gymnasium as gym
 assert not any(module.startswith("trialea") for module in sys.modules)
-env = gym.make("trialea:{GAMES[name].gym_id}")
-env.reset(seed=0)
-env.step(env.action_space.sample())
-envs = gym.make_vec("trialea:{GAMES[name].gym_id}", num_envs=2)
-envs.reset(seed=0)
+for id in sys.argv[1:]:
+    env = gym.make(f"trialea:{id}")
+    env.reset(seed=0)
+    env.step(env.action_space.sample())
+    gym.make_vec(f"trialea:{id}", num_envs=2).reset(seed=0)
+"""
+    assert run_python(code, *(game.gym_id for game in GAMES.values())) == ""
+
+
+def test_both_libraries_make_environments_by_id_after_the_import() -> None:
+    code = """
+import gymnasium, pettingzoo, trialea
+for name, game in trialea.GAMES.items():
+    gymnasium.make(game.gym_id).reset()
+    env = pettingzoo.make("aec", game.pettingzoo_id, num_players=5)
+    env.reset(seed=0)
+    assert env.agents == [f"player_{seat}" for seat in range(5)]
 """
     assert run_python(code) == ""
-
-
-@every_game
-def test_gym_make_after_import(name: str) -> None:
-    assert run_python(f"import gymnasium, trialea; gymnasium.make('{GAMES[name].gym_id}').reset()") == ""
 
 
 IMPORTS = [
@@ -55,27 +59,14 @@ IMPORTS = [
 ]
 
 
-@every_game
 @pytest.mark.parametrize("order", [(0, 1, 2, 0), (1, 0), (2, 0, 1), (0, 0)], ids=str)
-def test_imports_in_any_order_register_once_without_a_warning(name: str, order: tuple[int, ...]) -> None:
+def test_imports_in_any_order_register_once_without_a_warning(order: tuple[int, ...]) -> None:
     """`run_python` makes every warning an error."""
     lines = [IMPORTS[k] for k in order]
-    lines[1:1] = [f"from {GAMES[name].aec_module} import env"]
+    lines[1:1] = [f"from {game.aec_module} import env" for game in GAMES.values()]
     lines += ["import importlib; importlib.reload(trialea)", "import gymnasium"]
-    lines += [f"assert '{GAMES[name].gym_id}' in gymnasium.registry"]
+    lines += [f"assert '{game.gym_id}' in gymnasium.registry" for game in GAMES.values()]
     assert run_python("\n".join(["import trialea", *lines]) if order[0] else "\n".join(lines)) == ""
-
-
-@every_game
-def test_pettingzoo_make_by_id(name: str) -> None:
-    code = f"""
-import pettingzoo
-import trialea
-env = pettingzoo.make("aec", "{GAMES[name].pettingzoo_id}", num_players={more_players(name)})
-env.reset(seed=0)
-print(env.agents)
-"""
-    assert run_python(code) == f"{[f'player_{seat}' for seat in range(more_players(name))]}\n"
 
 
 def test_public_names_exist() -> None:

@@ -60,7 +60,6 @@ def game() -> Game:
     return trialea.make_game("no_dice", target=6)
 
 
-@pytest.mark.nojit
 @pytest.mark.parametrize("line", ["r 0 3", "r03", "r 3,0", "R 0 3 ", "reroll 0 3", "r 0 3 3"])
 def test_rethrow_by_typing_the_dice(game: Game, line: str) -> None:
     script = Script(line)
@@ -69,12 +68,10 @@ def test_rethrow_by_typing_the_dice(game: Game, line: str) -> None:
     assert script.asked == ["player_0> "]
 
 
-@pytest.mark.nojit
 def test_rethrow_all(game: Game) -> None:
     assert Script("r all").agent(game).act(position(game)).tolist() == [NUM_REROLLS - 1]
 
 
-@pytest.mark.nojit
 def test_the_list_has_a_line_for_each_score_lowest_first(game: Game) -> None:
     script, states = Script("1"), position(game)
     action = int(script.agent(game).act(states)[0])

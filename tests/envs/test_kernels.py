@@ -38,11 +38,10 @@ def test_masks_queries_lists_and_counts_agree_in_play(name: str, players: int) -
     assert_masks_agree(game, positions(game, 6 if JIT_OFF else 300, seed=players))
 
 
-@pytest.mark.nojit
 @pytest.mark.parametrize("name", GAMES)
 def test_a_step_succeeds_exactly_where_the_mask_says_so(name: str) -> None:
     game = game_of(name, more_players(name))
-    states = positions(game, 2 if JIT_OFF else 60, seed=5)
+    states = positions(game, 60, seed=5)
     for i, mask in enumerate(game.masks(states)):
         for action in range(-2, game.num_actions + 2):
             after = game.clone(states[i : i + 1])
@@ -72,12 +71,11 @@ def test_one_illegal_action_in_a_batch_moves_no_game(name: str) -> None:
     assert (states.decisions == 1).all()
 
 
-@pytest.mark.nojit
 @pytest.mark.parametrize(("name", "players"), TABLES)
 def test_observations_turn_with_the_seats(name: str, players: int) -> None:
     """Move everybody on by some seats: each sees what the player in the old seat saw."""
     game = game_of(name, players)
-    states = positions(game, 4 if JIT_OFF else 50, seed=players)
+    states = positions(game, 50, seed=players)
     for by in range(1, players):
         turned = rotated(states, by)
         for seat in range(players):

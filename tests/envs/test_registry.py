@@ -210,9 +210,9 @@ def test_what_are_no_seeds(seeds: Any) -> None:
 @every_game
 def test_an_agent_for_another_game_is_refused(name: str) -> None:
     """Each of ours says what it is for."""
-    made, players = game_of(name), more_players(name)
-    other = game_of(name, players)
+    players, options = more_players(name), SHORT[name]
+    made, other = game_of(name, **options), game_of(name, players, **options)
     for agent in opponents_of(name, players):
         with pytest.raises(OptionError, match=f"agent {agent!r} is for .*, not .*: make one for the game"):
             make_agent(make_agent(agent, made), other)
-        assert make_agent(make_agent(agent, other), game_of(name, players)).name == agent
+        assert make_agent(make_agent(agent, other), game_of(name, players, **options)).name == agent

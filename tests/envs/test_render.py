@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import trialea
-from tests.helpers import JIT_OFF, SHORT, game_of, player_counts
+from tests.helpers import game_of, player_counts
 from tests.interfaces import aec
 from trialea.envs.errors import DisplayError, MissingExtraError
 from trialea.envs.game import Game, States
@@ -38,10 +38,9 @@ def positions(game: Game, seed: int = 3, most: int = 12) -> list[States]:
     return [*found, states]
 
 
-@pytest.mark.nojit
 @pytest.mark.parametrize(("name", "count"), CASES)
 def test_text_tells_players_scores_and_dice(name: str, count: int) -> None:
-    game = game_of(name, count, **(SHORT[name] if JIT_OFF else {}))
+    game = game_of(name, count)
     for states in positions(game):
         before = states.tobytes()
         text = game.text(states[0])

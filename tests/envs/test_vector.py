@@ -204,7 +204,11 @@ envs.close()
     assert run_python(code) == "2\n"
 
 
-@pytest.mark.parametrize("name", GAMES)
+# The first game; the others among the slow tests.
+ONE_GAME_OR_ALL = [pytest.param(name, marks=[pytest.mark.slow] * (place > 0)) for place, name in enumerate(GAMES)]
+
+
+@pytest.mark.parametrize("name", ONE_GAME_OR_ALL)
 def test_spawned_workers_play_the_same(name: str) -> None:
     kwargs = {"num_players": more_players(name), **SHORT[name]}
     workers = AsyncVectorEnv([partial(gym.make, f"trialea:{GAMES[name].gym_id}", **kwargs)] * 2, context="spawn")

@@ -24,7 +24,7 @@ from trialea.evaluation import Evaluation, evaluate
 
 @cache
 def compared(duplicate: bool, agents: tuple[str, ...] = ("random", "solver")) -> Evaluation:
-    return evaluate(game_of("last_die", 4), list(agents), num_games=4000, seed=1, duplicate=duplicate, confidence=0.999)
+    return evaluate(game_of("last_die", 4), list(agents), num_games=2000, seed=1, duplicate=duplicate, confidence=0.999)
 
 
 @pytest.mark.parametrize("duplicate", [True, pytest.param(False, marks=pytest.mark.slow)])

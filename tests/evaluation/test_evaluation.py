@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.helpers import column, nth
+from tests.helpers import SHORT, column, game_of, nth, opponents_of
+from trialea import GAMES
 from trialea.envs.agent import make_agent
 from trialea.envs.errors import IllegalActionError, OptionError, UnknownNameError
 from trialea.envs.game import Game, States
@@ -131,6 +132,26 @@ def test_same_agent_on_both_sides() -> None:
     assert low < found.seats[0].effect < high
     assert nth(found, 0).seat_win_rate == nth(found, 1).seat_win_rate
     assert nth(found, 0).seat_win_rate == pytest.approx([seat.win_rate for seat in found.seats])
+
+
+@pytest.mark.parametrize(("name", "agent"), [(name, agent) for name in GAMES for agent in opponents_of(name)])
+def test_an_agent_against_itself_is_even(name: str, agent: str) -> None:
+    """Two copies, seats rotated: equal starts, an interval round one half, and the seat effect shown.
+
+    Of more than two seats each copy has as many as the other, or one more, in turn.
+    """
+    game = game_of(name, **SHORT[name])
+    even = 1 / game.num_players
+    for duplicate in (True, False):
+        found = evaluate(game, [agent, agent], num_games=600, duplicate=duplicate, regret=False, confidence=0.9999)
+        assert column(found, "starts") == (found.games // 2, found.games // 2)
+        for low, high in column(found, "interval"):
+            assert low <= 0.5 <= high
+        assert [seat.effect for seat in found.seats] == pytest.approx([seat.win_rate - even for seat in found.seats])
+        assert sum(seat.win_rate for seat in found.seats) == pytest.approx(1)
+        for seat in found.seats:
+            low, high = seat.effect_interval
+            assert low < seat.effect < high
 
 
 def test_two_random_agents_have_seeds_of_their_own_and_are_equal() -> None:

@@ -354,8 +354,7 @@ def test_a_deterministic_agent_is_its_own_probabilities(players: int) -> None:
         assert np.abs(scores - told.scores[key]).max() < EXACT
 
 
-@pytest.mark.nojit
-def test_values_without_the_compiler() -> None:
+def test_the_value_of_one_throw_to_one_is_that_of_the_rules() -> None:
     """A player of one throw to 1 wins as the rules' own arithmetic has it: W = p (1 - W) for both."""
     game = game_of("no_dice", 2, target=1, throws=1)
     chance = rules_of.turn_value(lambda score: Fraction(score == 0), 1)

@@ -28,10 +28,10 @@ def solved(players: int, **options: Any) -> NoDiceSolution:
 
 
 def some_states(players: int, count: int, **options: Any) -> tuple[NoDiceSolution, States]:
-    """A solution, and states from all over games, with nobody out and with some out."""
+    """Return a solution and states from all over games: with three players and more, some have a player who is out."""
     solution = solved(players, **options)
     states = positions(solution.game, count, seed=players)
-    assert {0, 1} <= set(states.finished[:, :players].sum(axis=1).tolist())
+    assert set(states.finished[:, :players].sum(axis=1).tolist()) >= ({0, 1} if players > 2 else {0})
     return solution, states
 
 
@@ -41,8 +41,9 @@ def following(game: Game, state: States) -> Iterator[tuple[int, States]]:
         yield action, game.choose(state, [action])
 
 
-def test_each_action_is_worth_what_follows_it() -> None:
-    solution, states = some_states(3, 40, target=6)
+@pytest.mark.parametrize(("players", "options"), [(2, {}), (3, {"target": 6})], ids=str)
+def test_each_action_is_worth_what_follows_it(players: int, options: dict[str, Any]) -> None:
+    solution, states = some_states(players, 40, **options)
     values = solution.action_values(states)
     assert (np.isfinite(values) == (solution.game.masks(states) != 0)).all()
     for i in range(len(states)):
@@ -51,14 +52,15 @@ def test_each_action_is_worth_what_follows_it() -> None:
             assert values[i, action] == pytest.approx(expected, abs=1e-12)
 
 
-def test_before_a_throw_everybody_has_the_mean_over_its_outcomes() -> None:
-    solution, states = some_states(3, 12, target=6)
+@pytest.mark.parametrize(("players", "options"), [(2, {}), (3, {"target": 6})], ids=str)
+def test_before_a_throw_everybody_has_the_mean_over_its_outcomes(players: int, options: dict[str, Any]) -> None:
+    solution, states = some_states(players, 12, **options)
     rng = np.random.default_rng(0)
     for i in range(len(states)):
         actions = [*following(solution.game, states[i : i + 1])]
         _, after = actions[rng.integers(len(actions))]
         if after.over[0]:
-            assert solution.chance_values(after)[0].tolist() == after.share[0, :3].tolist()
+            assert solution.chance_values(after)[0].tolist() == after.share[0, :players].tolist()
             continue
         outcomes, chances = zip(*solution.game.chance_outcomes(after[0]), strict=True)
         later = solution.state_values(np.concatenate(outcomes).view(np.recarray))
@@ -67,9 +69,7 @@ def test_before_a_throw_everybody_has_the_mean_over_its_outcomes() -> None:
 
 @pytest.mark.parametrize("players", [2, 3, 4])
 def test_a_state_is_worth_what_the_action_played_there_is_worth(players: int) -> None:
-    solution, states = (
-        some_states(players, 200, target=5) if players > 2 else (solved(2), positions(game_of("no_dice"), 200))
-    )
+    solution, states = some_states(players, 200, **({"target": 5} if players > 2 else {}))
     values = solution.state_values(states)
     assert values.sum(axis=1) == pytest.approx(np.ones(len(states)), abs=1e-13)
     assert (values[states.finished[:, :players] != 0] == 0).all()

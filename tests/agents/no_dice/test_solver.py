@@ -124,30 +124,6 @@ def test_the_best_actions_after_the_first_throw_are_worth_the_position(mover: in
     assert best.mean() == pytest.approx(solution.value(*totals), abs=1e-12)
 
 
-def test_each_action_is_worth_what_follows_it() -> None:
-    """Stopping: what the other player then has. Throwing again: the mean over `chance_outcomes` of the best."""
-    solution = solved()
-    game = solution.game
-    states = positions(game, 60, seed=1)
-    values = solution.action_values(states)
-    assert (np.isfinite(values) == (game.masks(states) != 0)).all()
-    rng = np.random.default_rng(0)
-    for i in range(len(states)):
-        actions = np.flatnonzero(np.isfinite(values[i]))
-        for action in {*rng.choice(actions, 2).tolist(), actions[-1]}:
-            after = game.choose(states[i : i + 1], [action])
-            mover, other = int(states.mover[i]), 1 - int(states.mover[i])
-            if after.over[0]:
-                expected = float(after.share[0, mover])
-            elif after.mover[0] != mover:
-                expected = 1 - solution.value(int(after.scores[0, other]), int(after.scores[0, mover]))
-            else:
-                outcomes, chances = zip(*game.chance_outcomes(after[0]), strict=True)
-                best = np.nanmax(solution.action_values(np.concatenate(outcomes).view(np.recarray)), axis=1)
-                expected = float(best @ np.array(chances))
-            assert values[i, action] == pytest.approx(expected, abs=1e-12)
-
-
 @pytest.mark.parametrize("options", [{}, {"throws": 2, "intermediates": "natural", "target": 12}], ids=str)
 def test_the_solver_plays_a_best_action_everywhere(options: dict[str, Any]) -> None:
     agent = SolverAgent(game_of("no_dice", 2, **options))

@@ -1,4 +1,4 @@
-"""The keep lattice of equal dice, one turn and the solo table of Poker Figures, against plain recursion."""
+"""One turn and the solo table of Poker Figures, against plain recursion."""
 
 from __future__ import annotations
 
@@ -19,68 +19,10 @@ from trialea.agents.poker_figures.turn import make_turn
 from trialea.envs.jit import entry
 from trialea.envs.poker_figures.rules import HANDS, Options
 
-# --- The lattice -----------------------------------------------------------------------------------------
-
-
-@entry
-def play_out(values, stop, shape, throws):
-    """The values (N,) of so many throws with free choice of what to keep and when to stop, for `stop` (K, N)."""
-    values[shape.num_partial :] = stop
-    lattice.expect_keeps(values, shape)
-    for _ in range(throws - 1):
-        lattice.choose_keeps(values, shape)
-        values[shape.num_partial :] = np.maximum(values[shape.num_partial :], stop)
-        lattice.expect_keeps(values, shape)
-    return values[0].copy()
-
-
-@pytest.mark.nojit
-def test_case_11_one_die_with_two_rethrows_is_worth_fourteen_thirds() -> None:
-    shape = lattice.make_keep_lattice(1, [1 / 6] * 6)
-    stop = np.arange(1.0, 7.0).reshape(6, 1)
-    for throws, worth in ((1, 7 / 2), (2, 17 / 4), (3, 14 / 3)):
-        value = play_out(np.zeros((shape.num_keeps, 1)), stop, shape, throws)
-        assert value[0] == pytest.approx(worth, abs=1e-13)
-
-
-def test_case_11_five_of_a_kind_in_three_throws() -> None:
-    shape = lattice.make_keep_lattice(5, [1 / 6] * 6)
-    assert (shape.num_keeps, shape.num_partial) == (462, 210)
-    stop = (HANDS[:, :1] == HANDS).all(axis=1).astype(float)[:, None].repeat(3, axis=1)
-    values = play_out(np.zeros((shape.num_keeps, 3)), stop, shape, 3)
-    assert values == pytest.approx(347897 / 7558272, abs=1e-13)  # 0.0460286
-
 
 @cache
 def throws_of(dice: int, faces: int) -> Counter[tuple[int, ...]]:
     return Counter(tuple(sorted(throw)) for throw in product(range(faces), repeat=dice))
-
-
-def test_the_lattice_is_that_of_all_hands_all_sets_and_all_outcomes() -> None:
-    """252 hands × 31 sets thrown again × everything that may fall, in exact fractions."""
-    rng = np.random.default_rng(0)
-    worth = {tuple(hand): int(rng.integers(0, 1000)) for hand in HANDS.tolist()}
-    shape = lattice.make_keep_lattice(5, [1 / 6] * 6)
-    values = np.zeros((shape.num_keeps, 1))
-    values[shape.num_partial :, 0] = [worth[tuple(hand)] for hand in HANDS.tolist()]
-    best = expect_and_choose(values, shape)[shape.num_partial :, 0]
-
-    @cache
-    def of_keep(kept: tuple[int, ...]) -> Fraction:
-        fallen = throws_of(5 - len(kept), 6)
-        total = sum(count * worth[tuple(sorted(kept + throw))] for throw, count in fallen.items())
-        return Fraction(total, 6 ** (5 - len(kept)))
-
-    for number, hand in enumerate(HANDS.tolist()):
-        keeps = {kept for size in range(5) for kept in combinations(hand, size)}
-        assert best[number] == pytest.approx(float(max(map(of_keep, keeps))), abs=1e-9)
-
-
-@entry
-def expect_and_choose(values, shape):
-    lattice.expect_keeps(values, shape)
-    lattice.choose_keeps(values, shape)
-    return values
 
 
 # --- The solo table against plain recursion --------------------------------------------------------------

@@ -12,7 +12,7 @@ import pytest
 
 import trialea
 from tests.docs.test_docs import DOCS, indexed
-from tests.helpers import JIT_OFF, game_of, positions
+from tests.helpers import game_of, positions
 from tests.last_die import after, fall, fresh, table_of
 from trialea import OptionError
 from trialea.agents.human import HumanAgent
@@ -26,7 +26,6 @@ def game() -> Game:
     return game_of("last_die", 4, seating="fixed", rounds_each=1)
 
 
-@pytest.mark.nojit
 def test_names_of_actions_and_throws(game: Game) -> None:
     start = fresh(game)[0]
     assert game.action_name(start, 0) == "throw all the dice in hand"
@@ -76,7 +75,6 @@ def test_a_person_who_sends_too_many_or_does_not_say_is_told(line: str) -> None:
     assert "say how many dice to send there, from 0 to 4" in shown
 
 
-@pytest.mark.nojit
 def test_the_text_in_full(game: Game) -> None:
     assert game.text(fresh(game)[0]).splitlines() == [
         "round 1 of 4, player_0 opens",
@@ -111,7 +109,6 @@ def test_the_text_in_full(game: Game) -> None:
     ]
 
 
-@pytest.mark.nojit
 def test_the_text_names_the_last_die_and_the_winners(game: Game) -> None:
     assert "player_1 to move: the last die in hand" in game.text(after(game, "311111"))
     assert "stays" in game.text(after(game, "311111", "4"))
@@ -140,7 +137,6 @@ def test_pictures_tell_throws_hands_and_ends_apart(game: Game) -> None:
 # --- What players see ------------------------------------------------------------------------------------
 
 
-@pytest.mark.nojit
 @pytest.mark.parametrize("options", [{}, {"steer": True}, {"even_ends_round": True, "rounds_each": 2}], ids=str)
 def test_the_observation_says_what_is_on_the_table(options: dict[str, Any]) -> None:
     """Read each entry by its name, without the kernel."""
@@ -148,7 +144,7 @@ def test_the_observation_says_what_is_on_the_table(options: dict[str, Any]) -> N
     game = game_of("last_die", players, **options)
     labels = game.observation_names()
     whose = ["observer", *(f"player {offset} to the observer's left" for offset in range(1, players))]
-    for state in positions(game, 5 if JIT_OFF else 100, seed=4):
+    for state in positions(game, 100, seed=4):
         single = np.array([state], game.state_dtype).view(np.recarray)
         table = table_of(game, state)
         opener = table[int(state.rounds) % players]

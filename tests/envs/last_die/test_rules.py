@@ -13,8 +13,6 @@ from tests.oracle import last_die as oracle
 from tests.oracle.last_die import Position
 from trialea.envs.last_die.rules import Options
 
-pytestmark = pytest.mark.nojit
-
 Reached = tuple[Position | None, oracle.Game | None]
 
 

@@ -49,7 +49,6 @@ def decisions(game: Game, states: Any) -> list[oracle.Decision]:
 # --- Every throw -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.nojit
 @pytest.mark.parametrize("full_value", [20, 1, 100])
 def test_every_hand_counts_in_every_row_what_the_oracle_says(full_value: int) -> None:
     table = rules.tables(rules.Options(full_value=full_value)).points
@@ -58,14 +57,13 @@ def test_every_hand_counts_in_every_row_what_the_oracle_says(full_value: int) ->
         assert points == (oracle.count(HANDS[hand], ROWS[row], bool(de_mao), full_value) or 0)
 
 
-@pytest.mark.nojit
 def test_every_hand_may_be_written_where_the_oracle_says_in_every_column() -> None:
     """All hands, rows and columns, de mão or not."""
     game, other = game_of("poker_figures", poker_row=True), oracle.Game(oracle.Options(poker_row=True), 2)
     states = game.start(np.zeros(252 * 2, np.int64))
     states.dice = np.repeat(rules.HANDS, 2, axis=0)
     states.fresh = np.tile([0, 1], 252)
-    for column in range(1 if JIT_OFF else 5):
+    for column in range(5):
         states.sheet[:, 0, :, :column] = 7
         look_again(states, game.tables)
         other.sheets[0] = {row: [7] * column for row in ROWS}
@@ -74,11 +72,10 @@ def test_every_hand_may_be_written_where_the_oracle_says_in_every_column() -> No
             assert mask[WRITE:ASIDE].tolist() == [other.may_write(row) for row in ROWS]
 
 
-@pytest.mark.nojit
 def test_a_throw_looks_the_same_in_whatever_order_it_falls() -> None:
     """All 7776 throws: sorted dice, and equal states for equal hands."""
     game = game_of("poker_figures")
-    throws = np.array(list(product(range(6), repeat=5)))[:: 97 if JIT_OFF else 1]
+    throws = np.array(list(product(range(6), repeat=5)))
     states = np.repeat(game.start([0]), len(throws)).view(np.recarray)
     states.pending, states.throws = 31, 0
     game.loops.throw(states, np.pad(throws, ((0, 0), (0, 3))), game.tables)
@@ -88,7 +85,6 @@ def test_a_throw_looks_the_same_in_whatever_order_it_falls() -> None:
     assert len({states[i].tobytes() for i in range(len(states))}) == len(np.unique(states.dice, axis=0))
 
 
-@pytest.mark.nojit
 def test_dice_that_stay_and_dice_that_fall_are_sorted_together() -> None:
     script = Script()
     script.throw("VX9AD")
@@ -104,7 +100,6 @@ def test_dice_that_stay_and_dice_that_fall_are_sorted_together() -> None:
 # --- Rethrows --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.nojit
 def test_each_different_set_of_dice_is_offered_exactly_once() -> None:
     """For every hand: the kept dice of the offered rethrows are each multiset of at most four of its dice, once."""
     table = rules.tables(rules.Options()).rerolls
@@ -116,7 +111,6 @@ def test_each_different_set_of_dice_is_offered_exactly_once() -> None:
         assert set(kept) == {chosen for size in range(5) for chosen in combinations(hand, size)}
 
 
-@pytest.mark.nojit
 def test_rethrows_are_listed_as_they_are_masked() -> None:
     tables = rules.tables(rules.Options())
     for hand in range(252):
@@ -183,8 +177,7 @@ def compare_sheets(game: Game, state: Any, other: oracle.Game) -> None:
         assert state.turns[: game.num_players].tolist() == other.turns
 
 
-@pytest.mark.nojit
-@pytest.mark.parametrize("players", range(2, 7))
+@pytest.mark.parametrize("players", [pytest.param(2, marks=pytest.mark.nojit), 3, 4, 5, 6])
 @pytest.mark.parametrize("options", VARIANTS, ids=str)
 def test_whole_games_go_as_the_oracles(players: int, options: dict[str, Any]) -> None:
     table = {"max_turns": 1000, "columns": 5 if players == 2 else 2, **options}
@@ -199,13 +192,12 @@ def test_games_cut_short_go_as_the_oracles(options: dict[str, Any]) -> None:
         assert play_side_by_side(2 + seed, {**options, "max_turns": 2 + seed}, seed, 10_000).truncated
 
 
-@pytest.mark.nojit
 @pytest.mark.parametrize("players", [2, 3, 6])
 def test_games_turn_with_the_seats(players: int) -> None:
     """Everybody moves on by one seat and meets the same dice: everything is as before, one seat on."""
     game = game_of("poker_figures", players, sum_throws=True, score_open_rows=True)
     random = Random(players)
-    for i in range(2 if JIT_OFF else 20):
+    for i in range(20):
         states = positions(game, 1, seed=100 * players + i)
         turned = rotated(states, 1)
         for _ in range(20):
@@ -220,12 +212,11 @@ def test_games_turn_with_the_seats(players: int) -> None:
             assert rotated(states, 1).tobytes() == turned.tobytes()
 
 
-@pytest.mark.nojit
 def test_what_is_kept_beside_the_sheet_follows_from_it() -> None:
     """In play everything derived is what a fresh look at the whole sheet gives."""
     for options in VARIANTS:
         game = game_of("poker_figures", 3, **options)
-        states = positions(game, 2 if JIT_OFF else 40, seed=9, most_decisions=100)
+        states = positions(game, 40, seed=9, most_decisions=100)
         again = states.copy()
         for field in ("cells", "sums", "asks", "scores"):
             again[field][:, :3] = 77
@@ -243,7 +234,6 @@ def names_of(players: int) -> list[str]:
     return game_of("poker_figures", players).observation_names()
 
 
-@pytest.mark.nojit
 def test_an_observation_says_what_its_names_say() -> None:
     script = Script(3, sum_throws=True, rows="RDVXSF")
     script.score_in("D", "DDDDD", "DDD9X", "DD99A", "DDDDA", "DDDDA")

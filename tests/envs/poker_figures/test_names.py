@@ -21,7 +21,6 @@ def row_of(letter: str) -> int:
 # --- Refusals --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.nojit
 @pytest.mark.parametrize("column", range(5))
 def test_too_little_for_a_column_is_refused_with_its_least_value(column: int) -> None:
     script = Script()
@@ -37,7 +36,6 @@ def test_too_little_for_a_column_is_refused_with_its_least_value(column: int) ->
     assert script.states.tobytes() == before
 
 
-@pytest.mark.nojit
 def test_closed_and_full_rows_are_refused() -> None:
     script = Script()
     script.score_in("A", *ACES)
@@ -48,7 +46,6 @@ def test_closed_and_full_rows_are_refused() -> None:
     assert script.refusal(row_of("A")).endswith("the row of aces is full: its 5 cells are all written")
 
 
-@pytest.mark.nojit
 @pytest.mark.parametrize(
     ("options", "faces", "action", "reason"),
     [
@@ -74,7 +71,6 @@ def test_other_refusals_say_why(options: dict[str, object], faces: str, action: 
         script.play(action)
 
 
-@pytest.mark.nojit
 def test_refusals_after_the_last_throw_and_in_a_bound_turn_say_why() -> None:
     script = Script(sum_throws=True)
     script.throw("DDDD9")
@@ -92,7 +88,6 @@ def test_refusals_after_the_last_throw_and_in_a_bound_turn_say_why() -> None:
     assert "takes 7 at the least, and this counts 5" in script.refusal(row_of("D"))
 
 
-@pytest.mark.nojit
 def test_pokers_that_are_not_de_mao_are_refused_with_the_reason() -> None:
     script = Script(poker_row=True)
     script.throw("VVVDV")
@@ -100,7 +95,6 @@ def test_pokers_that_are_not_de_mao_are_refused_with_the_reason() -> None:
     assert "de mão" in script.refusal(row_of("P"))
 
 
-@pytest.mark.nojit
 def test_actions_in_words_show_the_sum_of_what_is_set_aside_and_what_is_added() -> None:
     script = Script(sum_throws=True)
     script.throw("DDDD9")
@@ -115,7 +109,6 @@ def test_actions_in_words_show_the_sum_of_what_is_set_aside_and_what_is_added() 
 # --- Words -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.nojit
 def test_what_a_person_types() -> None:
     script = Script(sum_throws=True)
     script.throw("DDDD9")
@@ -158,7 +151,6 @@ def test_what_a_person_types() -> None:
     assert game.opening(script.state) == {}
 
 
-@pytest.mark.nojit
 def test_the_text_in_full() -> None:
     script = Script(3, sum_throws=True)
     script.score_in("D", *QUEENS)
@@ -196,7 +188,6 @@ def test_the_text_in_full() -> None:
     assert script.game.text(waiting).splitlines()[1] == "│ R │ │ R │ │ ? │ │ ? │ │ ? │"
 
 
-@pytest.mark.nojit
 @pytest.mark.parametrize(
     ("winners", "words"),
     [(1, "player_0 wins: "), (2, "players 0 and 1 share the win: "), (3, "all share the win: ")],

@@ -14,7 +14,7 @@ ACES = "AAA9X", "AAA99", "AAAA9", "AAAAX", "AAAA9"  # 7 + 8 + 9 + 8 + 9
 QUEENS = "DDD99", "DDDVX", "DD99A", "DDDDD", "DDDDA"  # 8 + 6 + 6 + 20 + 8
 
 
-@pytest.fixture(params=[OracleTable, pytest.param(Script, marks=pytest.mark.nojit)], ids=["oracle", "kernels"])
+@pytest.fixture(params=[OracleTable, Script], ids=["oracle", "kernels"])
 def table(request: pytest.FixtureRequest) -> Any:
     """Makes a table, from the number of players and the options."""
     return request.param

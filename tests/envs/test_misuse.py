@@ -19,13 +19,13 @@ from trialea.envs.game import Game, States
 from trialea.envs.single import SingleAgentEnv
 from trialea.envs.vector import BatchedEnv
 
-# --- 12. Illegal action ----------------------------------------------------------------------------------
+# --- Illegal action ----------------------------------------------------------------------------------
 
 
 @every_game
 @every_interface
-def test_case_12_an_illegal_action_is_refused_and_forgotten(name: str, interface: str) -> None:
-    """Case 12: a domain error, the state as before; then a legal action works; then `reset(seed)` replays."""
+def test_an_illegal_action_is_refused_and_forgotten(name: str, interface: str) -> None:
+    """A domain error, the state as before; then a legal action works; then `reset(seed)` replays."""
     face = INTERFACES[interface](name)
     face.reset(seed=4)
     start = face.state().tobytes()
@@ -46,8 +46,8 @@ def test_case_12_an_illegal_action_is_refused_and_forgotten(name: str, interface
 
 
 @every_game
-def test_case_12_a_refused_action_leaves_the_rewards_to_come(name: str) -> None:
-    """Case 12 in AEC: what the agent has earned but not yet seen is not lost with the illegal action."""
+def test_a_refused_action_leaves_the_rewards_to_come(name: str) -> None:
+    """In AEC: what the agent has earned but not yet seen is not lost with the illegal action."""
     env = aec(name, reward="score")
     env.reset(seed=1)
     for _ in range(20):
@@ -62,13 +62,13 @@ def test_case_12_a_refused_action_leaves_the_rewards_to_come(name: str) -> None:
             break
 
 
-# --- 14. Reset options -----------------------------------------------------------------------------------
+# --- Reset options -----------------------------------------------------------------------------------
 
 
 @every_game
 @every_interface
-def test_case_14_unknown_reset_options_are_ignored_everywhere(name: str, interface: str) -> None:
-    """Case 14: PettingZoo's own tests pass an unknown key, so every interface ignores them; not a wrong value."""
+def test_unknown_reset_options_are_ignored_everywhere(name: str, interface: str) -> None:
+    """PettingZoo's own tests pass an unknown key, so every interface ignores them; not a wrong value."""
     face = INTERFACES[interface](name)
     face.reset(seed=3)
     plain = face.state().tobytes()
@@ -82,8 +82,8 @@ def test_case_14_unknown_reset_options_are_ignored_everywhere(name: str, interfa
 
 @every_game
 @every_interface
-def test_case_14_stepping_before_reset_is_refused_with_the_remedy(name: str, interface: str) -> None:
-    """Case 14: no interface steps a game that has not begun."""
+def test_stepping_before_reset_is_refused_with_the_remedy(name: str, interface: str) -> None:
+    """No interface steps a game that has not begun."""
     face = INTERFACES[interface](name)
     with pytest.raises(NotResetError, match=r"reset\(\)"):
         face.step(0)
@@ -91,13 +91,13 @@ def test_case_14_stepping_before_reset_is_refused_with_the_remedy(name: str, int
     face.step(legal_of(face.mask())[0])
 
 
-# --- 15. Kinds of number ---------------------------------------------------------------------------------
+# --- Kinds of number ---------------------------------------------------------------------------------
 
 
 @every_game
 @every_interface
-def test_case_15_every_kind_of_whole_number_is_an_action(name: str, interface: str) -> None:
-    """Case 15: the NumPy kinds, a 0-d array and Python's own do the same."""
+def test_every_kind_of_whole_number_is_an_action(name: str, interface: str) -> None:
+    """The NumPy kinds, a 0-d array and Python's own do the same."""
     results = set()
     for kind in (int, np.int8, np.int32, np.int64, np.uint8, np.array):
         face = INTERFACES[interface](name)
@@ -109,8 +109,8 @@ def test_case_15_every_kind_of_whole_number_is_an_action(name: str, interface: s
 
 @every_game
 @every_interface
-def test_case_15_other_things_are_refused(name: str, interface: str) -> None:
-    """Case 15: a float, even a whole one, a bool, text, None, a sequence, and a number out of range."""
+def test_other_things_are_refused(name: str, interface: str) -> None:
+    """A float, even a whole one, a bool, text, None, a sequence, and a number out of range."""
     face = INTERFACES[interface](name)
     face.reset(seed=6)
     before = face.state().tobytes()

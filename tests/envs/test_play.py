@@ -26,7 +26,7 @@ from trialea.envs.no_dice import rules
 from trialea.envs.poker_figures import rules as figures
 from trialea.envs.single import SingleAgentEnv
 
-# --- 1. Whose reward -------------------------------------------------------------------------------------
+# --- Whose reward -------------------------------------------------------------------------------------
 
 
 class Scripted:
@@ -55,8 +55,8 @@ class Scripted:
 
 @pytest.mark.parametrize("wins", [True, False], ids=["won", "lost"])
 @pytest.mark.parametrize("players", player_counts("no_dice"))
-def test_case_1_a_scripted_game_pays_exactly_its_win_or_loss(players: int, wins: bool) -> None:
-    """Case 1: the learner wins or loses to opponents whose turns take three actions; its return is that alone."""
+def test_a_scripted_game_pays_exactly_its_win_or_loss(players: int, wins: bool) -> None:
+    """The learner wins or loses to opponents whose turns take three actions; its return is that alone."""
     game = game_of("no_dice", players, target=200)
     opponents = Scripted(game, np.argmax if wins else np.argmin, dawdles=True)
     learner = Scripted(game, np.argmin if wins else np.argmax, dawdles=False)
@@ -97,10 +97,10 @@ class Writer:
     ids=["to its end", "cut short"],
 )
 @pytest.mark.parametrize("players", player_counts("poker_figures"))
-def test_case_1_a_scripted_game_of_poker_figures_pays_exactly_its_win_or_loss(
+def test_a_scripted_game_of_poker_figures_pays_exactly_its_win_or_loss(
     players: int, options: dict[str, Any], wins: bool
 ) -> None:
-    """Case 1: those who never write take three actions a turn, the others up to six."""
+    """Those who never write take three actions a turn, the others up to six."""
     game = game_of("poker_figures", players, **options)
     learner, opponents = Writer(game, writes=wins), Writer(game, writes=not wins)
     gym_id = GAMES["poker_figures"].gym_id
@@ -120,8 +120,8 @@ def test_case_1_a_scripted_game_of_poker_figures_pays_exactly_its_win_or_loss(
 
 @every_game
 @pytest.mark.parametrize("reward", ["win", "score"])
-def test_case_1_returns_are_the_learners_own(name: str, reward: str) -> None:
-    """Case 1 for every game: over random games, what the environment paid is what the final position says."""
+def test_returns_are_the_learners_own(name: str, reward: str) -> None:
+    """For every game: over random games, what the environment paid is what the final position says."""
     paid_well, paid_badly = 0, 0
     for players in some_player_counts(name):
         env = SingleAgentEnv(name, players, reward=reward)
@@ -144,12 +144,12 @@ def test_case_1_returns_are_the_learners_own(name: str, reward: str) -> None:
     assert paid_badly > 0
 
 
-# --- 2. Forced turn --------------------------------------------------------------------------------------
+# --- Forced turn --------------------------------------------------------------------------------------
 
 
 @every_game
-def test_case_2_a_forced_turn_has_one_action_and_moves_on(name: str) -> None:
-    """Case 2: where there is no choice the mask holds one 1, and playing it moves the game on."""
+def test_a_forced_turn_has_one_action_and_moves_on(name: str) -> None:
+    """Where there is no choice the mask holds one 1, and playing it moves the game on."""
     env = aec(name, more_players(name), **FORCED_TURNS[name])
     forced = 0
     for seed in range(30):
@@ -171,8 +171,8 @@ def test_case_2_a_forced_turn_has_one_action_and_moves_on(name: str) -> None:
     assert forced >= 20
 
 
-def test_case_2_no_dice_without_an_expression_adds_up_the_faces() -> None:
-    """Case 2 in No Dice: after the last throw without an expression, adding up is the one action."""
+def test_no_dice_without_an_expression_adds_up_the_faces() -> None:
+    """In No Dice: after the last throw without an expression, adding up is the one action."""
     env = aec("no_dice", 2)
     env.reset(seed=0)
     env.game_state.dice = [5, 4, 4, 0, 0]  # 6 4 4 1 3: no operator
@@ -184,8 +184,8 @@ def test_case_2_no_dice_without_an_expression_adds_up_the_faces() -> None:
     assert env.agent_selection == "player_1"
 
 
-def test_case_2_poker_figures_with_nothing_to_write_can_only_pass() -> None:
-    """Case 2 in Poker Figures: after the third throw, where no row takes what lies on the table."""
+def test_poker_figures_with_nothing_to_write_can_only_pass() -> None:
+    """In Poker Figures: after the third throw, where no row takes what lies on the table."""
     env = aec("poker_figures", 2)
     env.reset(seed=0)
     env.game_state.dice = [0, 1, 2, 3, 5]  # A R D V 9
@@ -197,8 +197,8 @@ def test_case_2_poker_figures_with_nothing_to_write_can_only_pass() -> None:
     assert env.agent_selection == "player_1"
 
 
-def test_case_2_last_die_never_leaves_a_choice() -> None:
-    """Case 2 in Last Die: the one action is to throw what one holds."""
+def test_last_die_never_leaves_a_choice() -> None:
+    """In Last Die: the one action is to throw what one holds."""
     env = aec("last_die", 4)
     env.reset(seed=0)
     decisions = 0
@@ -209,8 +209,8 @@ def test_case_2_last_die_never_leaves_a_choice() -> None:
 
 
 @every_game
-def test_case_2_only_finished_players_have_an_empty_mask(name: str) -> None:
-    """Case 2: an acting player's mask is never all zero, in any interface; a finished player's is."""
+def test_only_finished_players_have_an_empty_mask(name: str) -> None:
+    """An acting player's mask is never all zero, in any interface; a finished player's is."""
     env = SingleAgentEnv(name, more_players(name))
     rng = np.random.default_rng(0)
     for seed in range(15):
@@ -224,11 +224,11 @@ def test_case_2_only_finished_players_have_an_empty_mask(name: str) -> None:
         assert not env.action_masks().any()
 
 
-# --- 6. Elimination during someone else's move -----------------------------------------------------------
+# --- Elimination during someone else's move -----------------------------------------------------------
 
 
-def test_case_6_no_dice_turns_pass_over_those_who_are_out() -> None:
-    """Case 6: of four players seat 2 goes out in its own move, later seat 0; play goes 3, 0, 1, 3 and 1, 3."""
+def test_no_dice_turns_pass_over_those_who_are_out() -> None:
+    """Of four players seat 2 goes out in its own move, later seat 0; play goes 3, 0, 1, 3 and 1, 3."""
     env = aec("no_dice", 4, target=500)
     env.reset(seed=1)
     order, rewards, nones = [], dict.fromkeys(env.possible_agents, 0.0), dict.fromkeys(env.possible_agents, 0)
@@ -262,8 +262,8 @@ def test_case_6_no_dice_turns_pass_over_those_who_are_out() -> None:
     assert not env.agents
 
 
-def test_case_6_no_dice_the_learner_who_is_out_is_done_at_once() -> None:
-    """Case 6, the single-agent view: no `None` step, and nothing is to be played once the learner is out."""
+def test_no_dice_the_learner_who_is_out_is_done_at_once() -> None:
+    """The single-agent view: no `None` step, and nothing is to be played once the learner is out."""
     env = SingleAgentEnv("no_dice", 4, seat=2, target=500)
     env.reset(seed=1)
     env.state.scores[2] = 499
@@ -279,8 +279,8 @@ def test_case_6_no_dice_the_learner_who_is_out_is_done_at_once() -> None:
     env.step(legal_of(env.action_masks())[0])
 
 
-def test_case_6_poker_figures_a_game_cut_short_is_truncated_for_all_with_its_final_rewards() -> None:
-    """Case 6 where nobody goes out: everybody has one `None` step, is truncated, and is paid what the scores say."""
+def test_poker_figures_a_game_cut_short_is_truncated_for_all_with_its_final_rewards() -> None:
+    """Where nobody goes out: everybody has one `None` step, is truncated, and is paid what the scores say."""
     players = 3
     env = aec("poker_figures", players, max_turns=2, score_open_rows=True)
     winners = set()
@@ -303,8 +303,8 @@ def test_case_6_poker_figures_a_game_cut_short_is_truncated_for_all_with_its_fin
 
 
 @every_game
-def test_case_6_everybody_ends_once_and_is_paid_once(name: str) -> None:
-    """Case 6 for every game: with the most players, over random games."""
+def test_everybody_ends_once_and_is_paid_once(name: str) -> None:
+    """For every game: with the most players, over random games."""
     players = player_counts(name)[-1]
     env = aec(name, players)
     for seed in range(10):

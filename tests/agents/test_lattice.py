@@ -1,0 +1,99 @@
+"""The lattices of throws in which a player keeps some dice: known values, and sums over every outcome."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from fractions import Fraction
+from functools import cache
+from itertools import combinations, combinations_with_replacement, product
+
+import numpy as np
+import pytest
+
+from trialea.agents import lattice
+from trialea.envs.jit import entry
+
+Faces = tuple[int, ...]
+
+
+@entry
+def play_patterns(values, stop, shape, throws):
+    """Return the value of a number of throws, with free choice of the dice to keep and of when to stop."""
+    values[shape.full] = stop
+    lattice.expect(values, shape)
+    for _ in range(throws - 1):
+        values[shape.full] = stop
+        lattice.choose_best(values, shape)
+        lattice.expect(values, shape)
+    return values[shape.num_patterns - 1]
+
+
+@entry
+def play_keeps(values, stop, shape, throws):
+    """Return the same by the lattice of equal dice."""
+    values[shape.num_partial :] = stop
+    lattice.expect_keeps(values, shape)
+    for _ in range(throws - 1):
+        lattice.choose_keeps(values, shape)
+        values[shape.num_partial :] = np.maximum(values[shape.num_partial :], stop)
+        lattice.expect_keeps(values, shape)
+    return values[0, 0]
+
+
+def by_patterns(dice: int, worth: Callable[[Faces], float], throws: int) -> float:
+    shape = lattice.make_lattice([range(1, 7)] * dice)
+    stop = np.array([worth(faces) for faces in product(range(1, 7), repeat=dice)], float)
+    return float(play_patterns(np.zeros(shape.num_patterns), stop, shape, throws))
+
+
+def by_keeps(dice: int, worth: Callable[[Faces], float], throws: int) -> float:
+    shape = lattice.make_keep_lattice(dice, [1 / 6] * 6)
+    stop = np.array([[worth(faces)] for faces in combinations_with_replacement(range(1, 7), dice)], float)
+    return float(play_keeps(np.zeros((shape.num_keeps, 1)), stop, shape, throws))
+
+
+each_lattice = pytest.mark.parametrize("value", [by_patterns, by_keeps], ids=["patterns", "keeps"])
+
+
+@pytest.mark.nojit
+@each_lattice
+@pytest.mark.parametrize(("throws", "expected"), [(1, 7 / 2), (2, 17 / 4), (3, 14 / 3)])
+def test_the_best_of_one_die_thrown_up_to_three_times(
+    value: Callable[..., float], throws: int, expected: float
+) -> None:
+    assert value(1, lambda faces: faces[0], throws) == pytest.approx(expected, abs=1e-13)
+
+
+@each_lattice
+def test_five_of_a_kind_in_three_throws(value: Callable[..., float]) -> None:
+    """The best play keeps the largest group."""
+    assert value(5, lambda faces: len(set(faces)) == 1, 3) == pytest.approx(347897 / 7558272, abs=1e-13)
+
+
+def test_the_lattice_is_that_of_all_hands_all_sets_and_all_outcomes() -> None:
+    """252 hands × 31 sets thrown again × everything that may fall, in exact fractions."""
+    hands = list(combinations_with_replacement(range(6), 5))
+    rng = np.random.default_rng(0)
+    worth = {hand: int(rng.integers(0, 1000)) for hand in hands}
+    shape = lattice.make_keep_lattice(5, [1 / 6] * 6)
+    values = np.zeros((shape.num_keeps, 1))
+    values[shape.num_partial :, 0] = [worth[hand] for hand in hands]
+    best = expect_and_choose(values, shape)[shape.num_partial :, 0]
+
+    @cache
+    def of_keep(kept: tuple[int, ...]) -> Fraction:
+        fallen = Counter(product(range(6), repeat=5 - len(kept)))
+        total = sum(count * worth[tuple(sorted(kept + throw))] for throw, count in fallen.items())
+        return Fraction(total, 6 ** (5 - len(kept)))
+
+    for number, hand in enumerate(hands):
+        keeps = {kept for size in range(5) for kept in combinations(hand, size)}
+        assert best[number] == pytest.approx(float(max(map(of_keep, keeps))), abs=1e-9)
+
+
+@entry
+def expect_and_choose(values, shape):
+    lattice.expect_keeps(values, shape)
+    lattice.choose_keeps(values, shape)
+    return values
