@@ -18,39 +18,51 @@ Faces = tuple[int, ...]
 
 
 @entry
-def play_patterns(values, stop, shape, throws):
-    """Return the value of a number of throws, with free choice of the dice to keep and of when to stop."""
-    values[shape.full] = stop
+def expect_patterns(values, shape):
     lattice.expect(values, shape)
-    for _ in range(throws - 1):
-        values[shape.full] = stop
-        lattice.choose_best(values, shape)
-        lattice.expect(values, shape)
-    return values[shape.num_patterns - 1]
 
 
 @entry
-def play_keeps(values, stop, shape, throws):
-    """Return the same by the lattice of equal dice."""
-    values[shape.num_partial :] = stop
+def choose_patterns(values, shape):
+    lattice.choose_best(values, shape)
+
+
+@entry
+def expect_keeps(values, shape):
     lattice.expect_keeps(values, shape)
-    for _ in range(throws - 1):
-        lattice.choose_keeps(values, shape)
-        values[shape.num_partial :] = np.maximum(values[shape.num_partial :], stop)
-        lattice.expect_keeps(values, shape)
-    return values[0, 0]
+
+
+@entry
+def choose_keeps(values, shape):
+    lattice.choose_keeps(values, shape)
 
 
 def by_patterns(dice: int, worth: Callable[[Faces], float], throws: int) -> float:
+    """Return the value of a number of throws, with free choice of the dice to keep and of when to stop."""
     shape = lattice.make_lattice([range(1, 7)] * dice)
     stop = np.array([worth(faces) for faces in product(range(1, 7), repeat=dice)], float)
-    return float(play_patterns(np.zeros(shape.num_patterns), stop, shape, throws))
+    values = np.zeros(shape.num_patterns)
+    values[shape.full] = stop
+    expect_patterns(values, shape)
+    for _ in range(throws - 1):
+        values[shape.full] = stop
+        choose_patterns(values, shape)
+        expect_patterns(values, shape)
+    return float(values[-1])
 
 
 def by_keeps(dice: int, worth: Callable[[Faces], float], throws: int) -> float:
+    """Return the same by the lattice of equal dice."""
     shape = lattice.make_keep_lattice(dice, [1 / 6] * 6)
     stop = np.array([[worth(faces)] for faces in combinations_with_replacement(range(1, 7), dice)], float)
-    return float(play_keeps(np.zeros((shape.num_keeps, 1)), stop, shape, throws))
+    values = np.zeros((shape.num_keeps, 1))
+    values[shape.num_partial :] = stop
+    expect_keeps(values, shape)
+    for _ in range(throws - 1):
+        choose_keeps(values, shape)
+        values[shape.num_partial :] = np.maximum(values[shape.num_partial :], stop)
+        expect_keeps(values, shape)
+    return float(values[0, 0])
 
 
 each_lattice = pytest.mark.parametrize("value", [by_patterns, by_keeps], ids=["patterns", "keeps"])
@@ -79,7 +91,9 @@ def test_the_lattice_is_that_of_all_hands_all_sets_and_all_outcomes() -> None:
     shape = lattice.make_keep_lattice(5, [1 / 6] * 6)
     values = np.zeros((shape.num_keeps, 1))
     values[shape.num_partial :, 0] = [worth[hand] for hand in hands]
-    best = expect_and_choose(values, shape)[shape.num_partial :, 0]
+    expect_keeps(values, shape)
+    choose_keeps(values, shape)
+    best = values[shape.num_partial :, 0]
 
     @cache
     def of_keep(kept: tuple[int, ...]) -> Fraction:
@@ -90,10 +104,3 @@ def test_the_lattice_is_that_of_all_hands_all_sets_and_all_outcomes() -> None:
     for number, hand in enumerate(hands):
         keeps = {kept for size in range(5) for kept in combinations(hand, size)}
         assert best[number] == pytest.approx(float(max(map(of_keep, keeps))), abs=1e-9)
-
-
-@entry
-def expect_and_choose(values, shape):
-    lattice.expect_keeps(values, shape)
-    lattice.choose_keeps(values, shape)
-    return values
