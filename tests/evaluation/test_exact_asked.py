@@ -180,3 +180,10 @@ def test_the_figures_are_plain_data() -> None:
     assert json.loads(json.dumps(plain)) == plain
     assert {"exploitability", "value_vs_equilibrium", "regret_per_decision", "states", "seconds"} <= set(plain)
     assert plain["states"] == 64 * (2 * 7776 + 6193)
+
+
+def test_regret_by_score_has_the_only_total_of_a_game_to_one_point() -> None:
+    found = evaluate_exactly(game_of("no_dice", 2, target=1), "greedy")
+    assert list(found.regret_by_score) == ["0"]
+    assert found.regret_by_score["0"].decisions == pytest.approx(found.decisions)
+    assert len(repr(found)) < 200

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -55,3 +57,16 @@ def test_intervals_cover_what_they_should() -> None:
 def test_confidence_out_of_range(confidence: float) -> None:
     with pytest.raises(OptionError, match="confidence"):
         wilson(1, 2, confidence)
+
+
+@pytest.mark.parametrize("function", [interval_of_mean, interval_of_difference, t_interval])
+@pytest.mark.parametrize("samples", [[], 0.5, [[0.5, 0.5]], ["a", "b"], [np.nan, 0.5]])
+def test_samples_that_make_no_interval_are_refused(function: Any, samples: Any) -> None:
+    with pytest.raises(OptionError, match="^samples must be"):
+        function(samples)
+
+
+@pytest.mark.parametrize("confidence", [0, 1, -0.5, np.nan, "high", None, True, 1 - 1e-17])
+def test_a_confidence_is_between_0_and_1(confidence: Any) -> None:
+    with pytest.raises(OptionError, match="^confidence must be"):
+        t_interval([0.0, 1.0], confidence)

@@ -181,6 +181,6 @@ def test_the_command_takes_luck_out_unless_told_not_to() -> None:
     words = ["evaluate", "no_dice", "greedy", "solver", "--games", "40", "--target", "8"]
     environment = {"COLUMNS": "140", "NO_COLOR": "1"}
     shown = CliRunner().invoke(app, words, env=environment).stdout
-    assert "own" in shown and "by the solution's values" in shown
+    assert "own" in shown and "values from the exact solution" in shown
     plain = CliRunner().invoke(app, [*words, "--no-luck"], env=environment).stdout
     assert "own" not in plain and "Luck" not in plain

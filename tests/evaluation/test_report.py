@@ -8,6 +8,7 @@ import sys
 from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 from matplotlib.figure import Figure
@@ -18,7 +19,7 @@ from trialea.envs.errors import MissingExtraError, OptionError
 from trialea.envs.game import Game
 from trialea.evaluation import Evaluation, evaluate, write_report
 from trialea.evaluation.intervals import t_interval
-from trialea.evaluation.reports import report
+from trialea.evaluation.reports import plots, report
 from trialea.evaluation.reports.plots import _draw_curves
 from trialea.evaluation.reports.report import render
 
@@ -168,3 +169,46 @@ def test_a_missing_extra_is_named(
 def test_importing_is_light() -> None:
     loaded = run_python("import sys, trialea.evaluation; print(*sys.modules)").split()
     assert not {"torch", "matplotlib", "jinja2"} & set(loaded)
+
+
+@pytest.mark.parametrize(("agents", "players", "equal"), [(4, 2, 1 / 2), (2, 3, 1 / 2), (3, 3, 1 / 3), (2, 4, 1 / 2)])
+def test_the_win_rate_of_equal_agents_counts_the_seats_at_a_table(agents: int, players: int, equal: float) -> None:
+    game = Game("no_dice", players, target=4)
+    found = evaluate(game, ["random"] * agents, num_games=24, regret=False, luck=False)
+    assert column(found, "equal_win_rate") == pytest.approx([equal] * agents)
+
+
+def test_a_logarithmic_axis_has_plain_numbers() -> None:
+    """Regrets over more than a decade, within one decade, and so close together that the axis is linear."""
+    for first, last, label in ((90.0, 0.7, ">10<"), (60.0, 11.0, ">20<"), (63.0, 58.0, ">60<")):
+        page = plots.learning_curves([[{"frames": 1, "regret": first}, {"frames": 2, "regret": last}]])
+        assert "mathdefault" not in page and "$" not in page
+        assert label in page
+
+
+def test_names_in_any_script_come_out_without_a_warning() -> None:
+    names = ["骰子", "ಆಟ", "a\x07b", "<i>"]
+    agents = [Named(name, Game("no_dice", 2, target=4)) for name in names]
+    found = evaluate(Game("no_dice", 2, target=4), agents, num_games=12, regret=False)
+    page = render([found])
+    plot = page[page.index("<svg") : page.index("</svg>")]
+    assert "骰子" in plot and "ಆಟ" in plot and "&lt;i&gt;" in plot and "a b" in plot
+
+
+class Named:
+    """The first legal action, under a given name."""
+
+    def __init__(self, name: str, game: Game) -> None:
+        self.name, self.game = name, game
+
+    def act(self, states: Any) -> Any:
+        return self.game.masks(states).argmax(axis=1)
+
+
+def test_an_evaluation_is_short_in_a_notebook(evaluations: list[Evaluation]) -> None:
+    for evaluation in evaluations:
+        assert repr(evaluation).startswith("<Evaluation of ") and len(repr(evaluation)) < 200
+        shown = evaluation._repr_html_()
+        assert len(shown) < 1000
+        for name, agent in evaluation.agents.items():
+            assert f"<th>{name}</th><td>{agent.win_rate:.1%}</td>" in shown

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from trialea.commands.console import out, print_json, progress_bar, show_table, tell, when_stopped
 from trialea.commands.options import AsJson, GameName, Players, Seed, split_words
+
+if TYPE_CHECKING:
+    from trialea.evaluation.intervals import Interval
+    from trialea.evaluation.results import Evaluation
 
 
 def evaluate(
@@ -56,88 +60,91 @@ def evaluate(
             )
     except UnfinishedMatchError as error:  # an illegal action loses no finished game
         if error.evaluation is not None:
-            kept = error.evaluation.to_json()
-            print_json({**kept, "error": str(error)}) if as_json else _show_evaluation(kept)
+            if as_json:
+                print_json({**error.evaluation.to_json(), "error": str(error)})
+            else:
+                _show_evaluation(error.evaluation)
         raise
     if as_json:
         print_json(result.to_json())
     else:
-        _show_evaluation(result.to_json())
+        _show_evaluation(result)
     if report:  # last, so that a file that can't be written loses no result
         write_report([result], report, run_folders=[agent for agent in agents if Path(agent).is_dir()])
         tell(f"The report: {report}")
 
 
-def _show_evaluation(found: dict[str, Any]) -> None:
+def _show_evaluation(found: Evaluation) -> None:
     """Print an evaluation as tables."""
-    title = f"{found['game']}, {found['players']} players, {found['games']} games, seed {found['seed']}"
-    unit = found["regret_unit"]
+    from trialea.evaluation.reports.text import games_text
+
+    title = f"{found.game}, {found.players} players, {found.games} games, seed {found.seed}"
+    unit = found.regret_unit
     measured = [f"{unit}\na decision", "optimal"] if unit else []
     rows = []
-    for i, name in enumerate(found["agents"]):
-        low, high = found["interval"][i]
-        cells = [name, f"{found['win_rate'][i]:.2%}", f"{low:.2%} to {high:.2%}"]
-        if unit:
-            regret, optimal = found["regret_per_decision"][i], found["optimal_share"][i]
-            cells += ["–" if regret is None else f"{regret:.3f}", "–" if optimal is None else f"{optimal:.1%}"]
+    for name, agent in found.agents.items():
+        cells = [name, f"{agent.win_rate:.2%}", _interval(agent.interval)]
+        if agent.regret is not None:
+            mean, optimal = agent.regret.per_decision, agent.regret.optimal_share
+            cells += ["–" if mean is None else f"{mean:.3f}", "–" if optimal is None else f"{optimal:.1%}"]
         rows.append(cells)
-    show_table(["agent", "wins", "95 % interval", *measured], rows, title)
-    if found["luck_values"]:
+    show_table(["agent", "wins", f"{100 * found.confidence:g} % interval", *measured], rows, title)
+    if found.luck_values:
         _show_luck(found)
-    if len(found["agents"]) > 2:
-        _show_against(found)
-    seats = ", ".join(f"seat {seat} {rate:.2%}" for seat, rate in enumerate(found["seat_win_rate"]))
+    if len(found.agents) > 2:
+        _show_pairs(found)
+    seats = ", ".join(f"seat {number} {seat.win_rate:.2%}" for number, seat in enumerate(found.seats))
     out.print(f"Wins by seat: {seats}.")
-    for needed in found["games_needed"]:
-        a, b = needed["agents"]
-        shown = _games_in_words(needed["raw"])
-        if needed["adjusted"]:
-            shown += f"; without luck {_games_in_words(needed['adjusted'])}"
+    for pair in found.versus_first():
+        (a, b), needed = pair.agents, pair.games_needed
+        shown = games_text(needed.raw)
+        if needed.adjusted is not None:
+            shown += f"; without luck {games_text(needed.adjusted)}"
         out.print(f"Games needed to tell {a} and {b} apart: {shown}.")
-    for name, mistakes in zip(found["agents"], found["worst"], strict=True):
-        for mistake in mistakes:
-            out.print(f"\n{name} lost {mistake['regret']:.1f} {unit} here:", style="bold")
-            out.print(mistake["position"])
-            out.print(f"chosen  {mistake['value']:.5f}  {mistake['action']}")
-            out.print(f"best    {mistake['best_value']:.5f}  {mistake['best_action']}")
-    if found["regret_note"]:
-        out.print(f"Regret not measured: {found['regret_note']}.")
-    if found["luck_note"]:
-        out.print(f"Luck not removed: {found['luck_note']}.")
+    for name, agent in found.agents.items():
+        for mistake in agent.regret.worst if agent.regret is not None else ():
+            out.print(f"\n{name} lost {mistake.regret:.1f} {unit} here:", style="bold")
+            out.print(mistake.position)
+            out.print(f"chosen  {mistake.value:.5f}  {mistake.action}")
+            out.print(f"best    {mistake.best_value:.5f}  {mistake.best_action}")
+    if found.regret_note:
+        out.print(f"Regret not measured: {found.regret_note}.")
+    if found.luck_note:
+        out.print(f"Luck not removed: {found.luck_note}.")
 
 
-def _games_in_words(needed: dict[str, Any]) -> str:
-    games = needed["games"]
-    return "can't be estimated from these games" if games is None else f"about {games:,} games"
+def _interval(limits: Interval | None) -> str:
+    return "does not vary" if limits is None else f"{limits[0]:.2%} to {limits[1]:.2%}"
 
 
-def _show_luck(found: dict[str, Any]) -> None:
-    """Print the results without luck, and the parts of each win rate."""
-    from trialea.evaluation.reports.text import times
+def _show_luck(found: Evaluation) -> None:
+    """Print the results without luck, and the terms of each win rate."""
+    from trialea.evaluation.reports.text import LUCK_SOURCES, times
 
-    by = {"solution": "the solution's values", "estimate": "estimated values", "given": "the values given"}
-    measured = ("without\nluck", "95 % interval", "games\nsaved")
-    parts_of_rate = ("start", "luck", "own\nerrors", "others'\nerrors")
+    measured = ("without\nluck", f"{100 * found.confidence:g} % interval", "games\nsaved")
+    terms_of_rate = ("start", "luck", "own\nerrors", "others'\nerrors")
     rows = []
-    for a, name in enumerate(found["agents"]):
-        limits, saved, parts = found["adjusted_interval"][a], found["games_saved"][a], found["luck"][a]
-        rows.append(
-            (
-                name,
-                f"{found['adjusted_win_rate'][a]:.2%}",
-                "does not vary" if limits is None else f"{limits[0]:.2%} to {limits[1]:.2%}",
-                times(saved),
-                f"{parts['start']:.2%}",
-                *(f"{round(parts[key], 4) + 0.0:+.2%}" for key in ("luck", "own_errors", "others_errors")),
+    for name, agent in found.agents.items():
+        if agent.adjusted is not None:
+            terms = agent.adjusted.breakdown
+            changes = (terms.luck, terms.own_errors, terms.others_errors)
+            rows.append(
+                (
+                    name,
+                    f"{agent.adjusted.win_rate:.2%}",
+                    _interval(agent.adjusted.interval),
+                    times(agent.adjusted.games_saved),
+                    f"{terms.start:.2%}",
+                    *(f"{round(change, 4) + 0.0:+.2%}" for change in changes),
+                )
             )
-        )
-    show_table(("agent", *measured, *parts_of_rate), rows, f"by {by[found['luck_values']]}")
+    show_table(("agent", *measured, *terms_of_rate), rows, f"values from {LUCK_SOURCES[found.luck_values]}")
 
 
-def _show_against(found: dict[str, Any]) -> None:
+def _show_pairs(found: Evaluation) -> None:
     """Print the win rate of each agent over the games in which another sat too."""
-    rows = [
-        (name, *("–" if rate is None else f"{rate:.2%}" for rate in rates))
-        for name, rates in zip(found["agents"], found["against"], strict=True)
-    ]
-    show_table(["wins of", *(f"with {name}" for name in found["agents"])], rows)
+    rows = []
+    for name in found.agents:
+        pairs = [found.pairs.get((name, other)) for other in found.agents]
+        rows.append((name, *("–" if pair is None else f"{pair.win_rate:.2%}" for pair in pairs)))
+    show_table(["wins of", *(f"with {name}" for name in found.agents)], rows)

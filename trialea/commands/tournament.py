@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from trialea.commands.console import out, print_json, progress_bar, run_folder, show_table, tell, when_stopped
 from trialea.commands.options import AsJson, Changes, Config, missing_config
 from trialea.envs.errors import OptionError
+
+if TYPE_CHECKING:
+    from trialea.evaluation.results import Evaluation
+    from trialea.evaluation.tournaments.standings import Tournament
 
 
 def tournament(
@@ -47,51 +51,56 @@ def tournament(
                     found = run_tournament(load_tournament_config(config, change or ()), folder, progress=progress)
         except UnfinishedMatchError as error:
             if error.evaluation is not None:
-                kept = error.evaluation.to_json()
-                print_json({**kept, "error": str(error)}) if as_json else _show_wins(kept)
+                if as_json:
+                    print_json({**error.evaluation.to_json(), "error": str(error)})
+                else:
+                    _show_wins(error.evaluation, list(error.evaluation.agents))
             raise
     if as_json:
         print_json(found.to_json())
     else:
-        _show(found.to_json())
+        _show(found)
     if report:
         tell(f"The report: {write_tournament_report(found, folder / REPORT)}")
     tell(f"The tournament is complete: {folder}")
 
 
-def _show(found: dict[str, Any]) -> None:
+def _show(found: Tournament) -> None:
     """Print a tournament as tables."""
-    title = f"{found['game']}, {found['players']} players, {found['games']} games, seed {found['seed']}"
-    order = sorted(range(len(found["agents"])), key=lambda a: found["rank"][a])
+    evaluation, ratings = found.evaluation, found.ratings
+    title = f"{evaluation.game}, {evaluation.players} players, {evaluation.games} games, seed {evaluation.seed}"
+    names = list(evaluation.agents)
+    order = sorted(range(len(names)), key=lambda a: ratings.rank[a])
     rows = []
     for a in order:
-        low, high = found["rating_interval"][a]
-        first, last = found["rank_interval"][a]
+        low, high = ratings.interval[a]
+        first, last = ratings.rank_interval[a]
         rank = str(first) if first == last else f"{first} to {last}"
-        rows.append((found["agents"][a], rank, f"{found['rating'][a]:+.0f}", f"{low:+.0f} to {high:+.0f}"))
-    show_table(["agent", "rank", "rating", f"{100 * found['confidence']:g} % interval"], rows, title)
-    _show_wins(found, order)
-    for cycle in found["cycles"]:
-        links = ", ".join(f"{lead['agents'][0]} beats {lead['agents'][1]}" for lead in cycle)
+        rows.append((names[a], rank, f"{ratings.points[a]:+.0f}", f"{low:+.0f} to {high:+.0f}"))
+    show_table(["agent", "rank", "rating", f"{100 * evaluation.confidence:g} % interval"], rows, title)
+    _show_wins(evaluation, [names[a] for a in order])
+    for cycle in found.cycles:
+        links = ", ".join(f"{lead.agents[0]} beats {lead.agents[1]}" for lead in cycle)
         out.print(f"A cycle: {links}.")
-    if found["distinct_games"] < found["games"]:
+    if evaluation.distinct_games < evaluation.games:
         out.print(
-            f"Only {found['distinct_games']} of {found['games']} games are distinct. The others repeat one of them"
+            f"Only {evaluation.distinct_games} of {evaluation.games} games are distinct. The others repeat one of them"
             " action for action, with the same dice."
         )
 
 
-def _show_wins(found: dict[str, Any], order: list[int] | None = None) -> None:
+def _show_wins(found: Evaluation, order: list[str]) -> None:
     """Print each agent's win rate over all its games, and over the games in which another agent sat too."""
-    order = list(range(len(found["agents"]))) if order is None else order
     rows = []
-    for a in order:
-        rows.append((found["agents"][a], f"{found['win_rate'][a]:.2%}", *_rates(found["against"][a], order)))
-        if found["luck_values"]:
-            adjusted = _rates(found["adjusted_against"][a], order)
-            rows.append((f"{found['agents'][a]} without luck", f"{found['adjusted_win_rate'][a]:.2%}", *adjusted))
-    show_table(["wins of", "all", *(f"with {found['agents'][b]}" for b in order)], rows)
+    for name in order:
+        agent, pairs = found.agents[name], [found.pairs.get((name, other)) for other in order]
+        rates = [None if pair is None else pair.win_rate for pair in pairs]
+        rows.append((name, f"{agent.win_rate:.2%}", *map(_rate, rates)))
+        if agent.adjusted is not None:
+            rates = [None if pair is None else pair.adjusted_win_rate for pair in pairs]
+            rows.append((f"{name} without luck", f"{agent.adjusted.win_rate:.2%}", *map(_rate, rates)))
+    show_table(["wins of", "all", *(f"with {name}" for name in order)], rows)
 
 
-def _rates(rates: list[float | None], order: list[int]) -> list[str]:
-    return ["–" if (rate := rates[b]) is None else f"{rate:.2%}" for b in order]
+def _rate(rate: float | None) -> str:
+    return "–" if rate is None else f"{rate:.2%}"
