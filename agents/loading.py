@@ -9,7 +9,7 @@ import os
 
 from trialea.agents import zoo
 from trialea.envs.agent import Agent
-from trialea.envs.errors import UnknownNameError
+from trialea.envs.errors import UnknownNameError, did_you_mean
 from trialea.envs.game import Game
 from trialea.envs.registry import get_spec
 
@@ -30,6 +30,7 @@ def load_agent(name: str, game: Game) -> Agent:
     players = game.num_players
     raise UnknownNameError(
         f"{game.name} has no agent {name!r} for {players} players, and no model or run folder has this path."
+        f"{did_you_mean(name, [*get_spec(game.name).agents_for(players), *zoo.names(game.name)])}"
         f" Agents for {players} players: {', '.join(get_spec(game.name).agents_for(players))};"
         f" in the zoo: {', '.join(zoo.names(game.name)) or 'none'}; or give the path of a run folder or a model file"
     )

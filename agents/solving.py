@@ -51,6 +51,17 @@ def solve(game: Game, progress: Callable[[float], None] | None = None, **setting
     return solution
 
 
+def check_position(game: Game, position: Sequence[int], **settings: Any) -> None:
+    """Raise `OptionError` unless the summary of the game's solution takes a position, before anything is solved.
+
+    Args:
+        game: the game.
+        position: the numbers that describe it; each game's page says which.
+        **settings: as of `solve`.
+    """
+    import_module(get_spec(game.name).solver).check_position(game, position, **settings)
+
+
 def solver_settings(name: str) -> Mapping[str, Any]:
     """Return the settings of the solver of the game called `name`, with their defaults.
 

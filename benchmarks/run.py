@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trialea.envs.errors import UnknownNameError, needs_extra
+from trialea.envs.errors import UnknownNameError, did_you_mean, needs_extra
 
 SOLVER_BENCHMARKS = {
     "no_dice": "trialea.benchmarks.run:solver_vs_numpy",
@@ -115,7 +115,10 @@ def run(
     """The figures of the named benchmarks, by default of all that the game has; `report` is told each as it starts."""
     unknown = sorted(set(names) - set(BENCHMARKS))
     if unknown:
-        raise UnknownNameError(f"no benchmark is called {', '.join(unknown)}; there are: {', '.join(BENCHMARKS)}")
+        raise UnknownNameError(
+            f"no benchmark is called {unknown[0]!r}.{did_you_mean(unknown[0], BENCHMARKS)}"
+            f" The benchmarks are {', '.join(BENCHMARKS)}"
+        )
     figures: dict[str, Any] = {"game": game}
     chosen = names or [name for name in BENCHMARKS if name != "solver" or game in SOLVER_BENCHMARKS]
     for name, measure in BENCHMARKS.items():

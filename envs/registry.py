@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from trialea.envs.errors import OptionError, UnknownNameError
+from trialea.envs.errors import OptionError, UnknownNameError, did_you_mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,9 @@ def get_spec(name: str) -> GameSpec:
     try:
         return _games[name]
     except (KeyError, TypeError):
-        raise UnknownNameError(f"no game is called {name!r}; there are: {', '.join(_games)}") from None
+        raise UnknownNameError(
+            f"no game is called {name!r}.{did_you_mean(name, _games)} The games are {', '.join(_games)}"
+        ) from None
 
 
 def set_agent_loader(place: str) -> None:

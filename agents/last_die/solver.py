@@ -103,12 +103,7 @@ class Solution:
         }
 
     def _position(self, hands: Sequence[int]) -> dict[str, Any]:
-        n = self.game.num_players
-        if len(hands) != n or min(hands) < 0 or not hands[0] or sum(hands) > NUM_DICE:
-            raise OptionError(
-                f"a position must be the dice in {n} hands, at most {NUM_DICE} in all and at least one in the first,"
-                f" got {','.join(map(str, hands))}"
-            )
+        check_position(self.game, hands)
         return {
             "hands": list(hands),
             "expected_points": self.values[self.chain.number(tuple(hands), False)].tolist(),
@@ -136,6 +131,16 @@ def solve(game: Game, progress: Callable[[float], None] | None = None) -> Soluti
     check_own_solver("last_die", game.name)
     _check_no_decisions(game)
     return Solution(game)
+
+
+def check_position(game: Game, hands: Sequence[int]) -> None:
+    """Raise `OptionError` unless a position is the dice in each hand, with at least one in the thrower's."""
+    n = game.num_players
+    if len(hands) != n or min(hands) < 0 or not hands[0] or sum(hands) > NUM_DICE:
+        raise OptionError(
+            f"a position must be the dice in {n} hands, at most {NUM_DICE} in all and at least one in the first,"
+            f" got {','.join(map(str, hands))}"
+        )
 
 
 def _check_no_decisions(game: Game) -> None:

@@ -140,11 +140,7 @@ class NoDiceSolution:
         return float(self._row(totals)[0])
 
     def _row(self, totals: Sequence[int]) -> NDArray[np.float64]:
-        n, target = self.game.num_players, self.game.options.target
-        if len(totals) != n:
-            raise OptionError(f"a position of {n} players must have {n} totals, got {len(totals)}")
-        if not all(0 <= total < target for total in totals):
-            raise OptionError(f"totals must be from 0 to {target - 1}, got {' and '.join(map(str, totals))}")
+        check_position(self.game, totals)
         row: NDArray[np.float64] = self.values[tuple(totals)]
         return row
 
@@ -328,6 +324,15 @@ def _solve(game: Game, make: Callable[..., Any], progress: Progress | None, para
         solution.certify(progress, parallel)
         progress(1.0)
     return solution
+
+
+def check_position(game: Game, totals: Sequence[int], **_: Any) -> None:
+    """Raise `OptionError` unless a position is one total for each player, below the target."""
+    n, target = game.num_players, game.options.target
+    if len(totals) != n:
+        raise OptionError(f"a position of {n} players must have {n} totals, got {len(totals)}")
+    if not all(0 <= total < target for total in totals):
+        raise OptionError(f"totals must be from 0 to {target - 1}, got {' and '.join(map(str, totals))}")
 
 
 def solve(game: Game, progress: Progress | None = None, parallel: str = THREADS) -> NoDiceSolution:

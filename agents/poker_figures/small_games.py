@@ -69,22 +69,7 @@ class SmallGameSolution:
             position: how many turns of both players together are to come, the next one the mover's; then, for each row
                 played, the mover's cells and their sum and the other's cells and their sum. By default the start.
         """
-        rows = np.flatnonzero(self.game.tables.played).tolist()
-        given = tuple(position) or (len(self.values) - 1, *(0,) * (4 * len(rows)))
-        if len(given) != 1 + 4 * len(rows):
-            names = "".join(ROWS[row] for row in rows)
-            raise OptionError(
-                f"a position is the turns to come and four numbers for each of the rows {names} (the mover's cells and"
-                f" their sum, the other's cells and their sum): {1 + 4 * len(rows)} numbers, got {len(given)}"
-            )
-        turns = whole_number("turns to come", given[0], 0, len(self.values) - 1)
-        cells, sums = np.zeros((2, NUM_ROWS), np.int64), np.zeros((2, NUM_ROWS), np.int64)
-        cells[:, rows] = np.array(given[1:]).reshape(-1, 2, 2)[:, :, 0].T
-        sums[:, rows] = np.array(given[1:]).reshape(-1, 2, 2)[:, :, 1].T
-        found = position_in(self._moves.space, cells, sums) if cells.min() >= 0 and sums.min() >= 0 else -1
-        if found < 0:
-            raise OptionError(f"no unfinished game has the position {','.join(map(str, given))}")
-        return float(self.values[turns, found])
+        return float(self.values[place_of(self.game, position)])
 
     def action_values(self, states: States) -> NDArray[np.float64]:
         """Return the mover's share of the win after each action, (B, A), under best play of both; NaN where illegal."""
@@ -185,6 +170,34 @@ class SmallGameSolution:
             "seconds": self.seconds,
             "table_sha256": digest_of(self.values),
         }
+
+
+def place_of(game: Game, position: Sequence[int] = ()) -> tuple[int, int]:
+    """Return where the value of a position is in a table: the turns to come, and the number of the position.
+
+    Args:
+        game: a small game.
+        position: see `SmallGameSolution.value`; by default the start.
+
+    Raises:
+        OptionError: no such position comes up.
+    """
+    rows = np.flatnonzero(game.tables.played).tolist()
+    given = tuple(position) or (2 * game.options.max_turns, *(0,) * (4 * len(rows)))
+    if len(given) != 1 + 4 * len(rows):
+        names = "".join(ROWS[row] for row in rows)
+        raise OptionError(
+            f"a position must be the turns to come and four numbers for each of the rows {names} (the mover's cells and"
+            f" their sum, the other's cells and their sum): {1 + 4 * len(rows)} numbers, got {len(given)}"
+        )
+    turns = whole_number("turns to come", given[0], 0, 2 * game.options.max_turns)
+    numbers = np.array([whole_number("cells and sums", number, 0, 10**6) for number in given[1:]]).reshape(-1, 2, 2)
+    cells, sums = np.zeros((2, NUM_ROWS), np.int64), np.zeros((2, NUM_ROWS), np.int64)
+    cells[:, rows], sums[:, rows] = numbers[:, :, 0].T, numbers[:, :, 1].T
+    found = position_in(moves_of(game).space, cells, sums)
+    if found < 0:
+        raise OptionError(f"no unfinished game has the position {','.join(map(str, given))}")
+    return turns, int(found)
 
 
 def without_turns(options: Options) -> Options:

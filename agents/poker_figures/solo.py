@@ -211,7 +211,6 @@ class SoloSolution:
         self.turns = turns
         self.values = values
         self.seconds = seconds
-        self._played = np.flatnonzero(make_sheet(game.options).strides)
 
     def value(self, turns: int, cells: Sequence[int] = ()) -> float:
         """Return the greatest expected score of a number of turns.
@@ -221,15 +220,7 @@ class SoloSolution:
             cells: the number of filled cells of each row that is played, in the order of the rows; by default none.
         """
         whole_number("turns", turns, 0, self.turns)
-        sheet = make_sheet(self.game.options)
-        given = tuple(cells) or (0,) * len(self._played)
-        if len(given) != len(self._played):
-            rows = "".join(ROWS[row] for row in self._played)
-            raise OptionError(
-                f"a filling must be {len(rows)} numbers, the cells of each of the rows {rows}, got {given}"
-            )
-        filled = [whole_number("cells", count, 0, sheet.radix - 1) for count in given]
-        return float(self.values[turns, int((sheet.strides[self._played] * filled).sum())])
+        return float(self.values[turns, number_of_filling(self.game, cells)])
 
     def summary(self, position: Sequence[int] = ()) -> dict[str, Any]:
         """Return the solution in plain data, as `trialea solve --json` prints it.
@@ -248,6 +239,22 @@ class SoloSolution:
             "seconds": self.seconds,
             "table_sha256": digest_of(self.values),
         }
+
+
+def number_of_filling(game: Game, cells: Sequence[int] = ()) -> int:
+    """Return the number of a filling, given how many cells of each row played are filled; by default none.
+
+    Raises:
+        OptionError: it is not one number for each row, from 0 to the number of columns.
+    """
+    sheet = make_sheet(game.options)
+    played = np.flatnonzero(sheet.strides)
+    given = tuple(cells) or (0,) * len(played)
+    if len(given) != len(played):
+        rows = "".join(ROWS[row] for row in played)
+        raise OptionError(f"a filling must be {len(rows)} numbers, the cells of each of the rows {rows}, got {given}")
+    filled = [whole_number("cells", count, 0, sheet.radix - 1) for count in given]
+    return int((sheet.strides[played] * filled).sum())
 
 
 def solve_solo(game: Game, turns: int, progress: Callable[[float], None] | None = None) -> SoloSolution:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,12 +12,14 @@ from trialea.agents.poker_figures.reference import ReferenceAgent
 from trialea.agents.poker_figures.small_games import (
     SmallGameSolution,
     check_solvable,
+    place_of,
     shared_solution,
     solve_small_game,
 )
-from trialea.agents.poker_figures.solo import SoloSolution, solve_solo
+from trialea.agents.poker_figures.solo import SoloSolution, number_of_filling, solve_solo
 from trialea.envs.errors import OptionError
 from trialea.envs.game import Game, States
+from trialea.envs.poker_figures.rules import MIN_PLAYERS, Options
 from trialea.envs.registry import check_own_solver
 
 
@@ -36,15 +38,29 @@ def solve(
         OptionError: the game is too large, or of a kind that is not solved.
     """
     check_own_solver("poker_figures", game.name)
-    if turns is not None:
-        return solve_solo(game, turns, progress)
-    try:
-        check_solvable(game)
-    except OptionError as error:
-        raise OptionError(
-            f"{error}. To solve the greatest expected score of one player, give a number of turns: --turns 6, turns=6"
-        ) from None
-    return solve_small_game(game, progress)
+    _check(game, turns)
+    return solve_small_game(game, progress) if turns is None else solve_solo(game, turns, progress)
+
+
+def check_position(game: Game, position: Sequence[int], turns: int | None = None) -> None:
+    """Raise `OptionError` unless the solution has a value for a position; see `summary` of the two solutions."""
+    _check(game, turns)
+    if turns is None:
+        place_of(game, position)
+    else:
+        number_of_filling(game, position)
+
+
+def _check(game: Game, turns: int | None) -> None:
+    if turns is None:
+        try:
+            check_solvable(game)
+        except OptionError as error:
+            raise OptionError(
+                f"{error}. To solve the greatest score of one player, give a number of turns: --turns 6, turns=6"
+            ) from None
+    elif (game.num_players, game.options.max_turns) != (MIN_PLAYERS, Options().max_turns):
+        raise OptionError("turns is for the game of one player: leave out the number of players and max_turns")
 
 
 class SolverAgent:

@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from trialea.envs.errors import UnknownNameError
+from trialea.envs.errors import UnknownNameError, did_you_mean
 from trialea.envs.registry import get_spec
 
 PREFIX = "zoo:"
@@ -35,7 +35,9 @@ def file_of(game: str, name: str) -> Path:
     """
     if name not in names(game):
         known = ", ".join(names(game)) or "none"
-        raise UnknownNameError(f"the zoo has no agent {name!r} for {game}. Its agents for {game}: {known}")
+        raise UnknownNameError(
+            f"the zoo has no agent {name!r} for {game}.{did_you_mean(name, names(game))} Its agents are: {known}"
+        )
     return FOLDER / game / f"{name.removeprefix(PREFIX)}.zip"
 
 

@@ -56,7 +56,7 @@ def test_run_gathers_the_figures_of_those_named_in_order(monkeypatch: pytest.Mon
 
 def test_an_unknown_benchmark_is_refused_before_any_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(BENCHMARKS, "aec", lambda game: pytest.fail("it was run"))
-    with pytest.raises(UnknownNameError, match="sleep; there are: aec, batch, train, solver, first-use"):
+    with pytest.raises(UnknownNameError, match="'sleep'. The benchmarks are aec, batch, train, solver"):
         run("no_dice", ["aec", "sleep"])
 
 

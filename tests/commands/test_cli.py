@@ -43,7 +43,7 @@ def test_python_m_trialea_is_the_same_command() -> None:
 def test_an_error_in_a_process_is_one_line_too() -> None:
     done = process("solve", "chess")
     assert (done.code, done.out) == (2, "")
-    assert done.err == f"trialea: no game is called 'chess'; there are: {', '.join(GAMES)}\n"
+    assert done.err == f"trialea: no game is called 'chess'. The games are {', '.join(GAMES)}\n"
 
 
 def test_a_reader_that_has_read_enough_is_no_error() -> None:
@@ -62,17 +62,17 @@ def test_a_reader_that_has_read_enough_is_no_error() -> None:
 @pytest.mark.parametrize(
     ("line", "named"),
     [
-        ("solve chess", "'chess'; there are: no_dice"),
-        ("solve no_dice --players 9", "2 to 8, not 9"),
-        ("solve last_die --players 3", "4 to 6, not 3"),
+        ("solve chess", "'chess'. The games are no_dice"),
+        ("solve no_dice --players 9", "2 to 8, got 9"),
+        ("solve last_die --players 3", "4 to 6, got 3"),
         ("solve no_dice --turns 3", "no such option: --turns. Did you mean '--throws'? The options of no_dice are"),
         ("solve poker_figures", "turns"),
-        ("solve poker_figures --turns 0", "not 0"),
+        ("solve poker_figures --turns 0", "got 0"),
         ("solve poker_figures --turns few", "--turns must be a whole number, got 'few'"),
         ("solve last_die --steer=maybe", "--steer must be true or false, got 'maybe'"),
         ("solve no_dice --players 6", "players must be 2 to 5 to solve No Dice, got 6"),
-        ("solve no_dice --target 101", "not 101"),
-        ("solve no_dice --target 0", "not 0"),
+        ("solve no_dice --target 101", "got 101"),
+        ("solve no_dice --target 0", "got 0"),
         ("solve no_dice --target ten", "--target must be a whole number, got 'ten'"),
         ("solve no_dice --target 2.5", "--target must be a whole number, got '2.5'"),
         ("solve no_dice --target [", "--target must be a whole number, got '['"),
@@ -81,9 +81,9 @@ def test_a_reader_that_has_read_enough_is_no_error() -> None:
         ("solve no_dice --intermediates some", "'any' or 'natural', not 'some'"),
         ("solve no_dice --goal 20", "no such option: --goal. The options of no_dice are"),
         ("solve no_dice 20", "unexpected words: 20. See trialea solve --help"),
-        ("solve no_dice --target 8 --state 3", "2 players is 2 totals, not 1"),
-        ("solve no_dice --target 8 --state 8,0", "0 to 7, not 8 and 0"),
-        ("solve no_dice --target 8 --state=-1,0", "0 to 7, not -1 and 0"),
+        ("solve no_dice --target 8 --state 3", "2 players must have 2 totals, got 1"),
+        ("solve no_dice --target 8 --state 8,0", "0 to 7, got 8 and 0"),
+        ("solve no_dice --target 8 --state=-1,0", "0 to 7, got -1 and 0"),
         ("solve no_dice --target 8 --state a,b", "such as 12,25, got 'a,b'"),
         ("evaluate chess random random", "'chess'"),
         ("evaluate no_dice random nobody", "no agent 'nobody'"),
@@ -109,7 +109,7 @@ def test_a_reader_that_has_read_enough_is_no_error() -> None:
         ("train --resume nothing", "must be a run folder, with config.yaml. To begin one"),
         ("train demo.yaml --resume nothing", "--resume must be given alone"),
         ("train demo.yaml --out /dev/null/folder", "/dev/null"),
-        ("bench sleep", "sleep; there are: aec, batch, train, solver, first-use"),
+        ("bench sleep", "'sleep'. The benchmarks are aec, batch, train, solver"),
         ("bench aec --game chess", "'chess'"),
     ],
 )

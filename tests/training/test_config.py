@@ -175,7 +175,7 @@ def test_a_key_that_must_be_there_is_named(missing: str, tmp_path: Path) -> None
 
 
 def test_an_unknown_game_is_refused_with_those_that_exist() -> None:
-    with pytest.raises(UnknownNameError, match=rf"'chess'; there are: {', '.join(GAMES)}"):
+    with pytest.raises(UnknownNameError, match=rf"'chess'. The games are {', '.join(GAMES)}"):
         load_config("configs/demo.yaml", ["game=chess"])
 
 

@@ -83,9 +83,10 @@ def _run(words: Sequence[str]) -> int:
 
 def _usage(error: Any) -> str:
     """Return an error about the words of a command as one sentence, with the place to read more."""
-    message = error.format_message().strip().rstrip(".")
+    message = error.format_message().strip()
     context = getattr(error, "ctx", None)
-    where = f". See {context.command_path} --help" if context else ""
+    end = "" if message.endswith((".", "?")) else "."
+    where = f"{end} See {context.command_path} --help" if context else ""
     return f"{message[:1].lower()}{message[1:]}{where}"
 
 

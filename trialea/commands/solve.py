@@ -29,9 +29,12 @@ def solve(
     """
     from trialea.agents import solve as solve_game, solver_settings
     from trialea.agents.cache import cache_folder, why_not_kept
+    from trialea.agents.solving import check_position
 
     described, settings = make_game(context, game, players, solver_settings(get_spec(game).name))
     position = _numbers(state) if state else []
+    if position:
+        check_position(described, position, **settings)
     lost = why_not_kept()
     if lost:
         tell(lost)
