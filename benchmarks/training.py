@@ -106,7 +106,7 @@ def past_vs_random_opponents(game: str) -> dict[str, float]:
     """Compare frames per second against snapshots of the learner and against random play."""
     random = _model(GamesVecEnv(_games(Game(game))))
     league = League({"past": 1.0}, SNAPSHOTS, "uniform", seed=0)
-    games = league.seat(Game(game), None, ENVIRONMENTS, "rotate")
+    games = league.new_batch(Game(game), None, ENVIRONMENTS, "rotate")
     for _ in range(SNAPSHOTS):
         league.add(snapshot(random.policy))
     games.start()

@@ -1,14 +1,14 @@
 """Train an afterstate agent by TD(λ) in self-play, as a configuration says.
 
-A batch of games is played to the end by the network as it stands, which the dice make explore. Every position between
-turns is then taught the λ-return of its game (Sutton and Barto, Reinforcement Learning, chapter 12), every seat's share
-of the win, in which the luck of the dice is left out. With V the network's value of a position and T the value that it
-has if the turn that follows is played for V, which the turn's solution gives without a throw,
+The present network plays a batch of games to the end; the dice take care of exploration. Then the network learns the
+λ-return of every position between turns: each seat's share of the win (Sutton and Barto, Reinforcement Learning,
+chapter 12). Let V be the network's value of a position. Let T be the position's value if the next turn is played
+optimally for V; the solution of the turn gives T without throwing any dice. Then
 
     return of position t = V_t + sum over k >= t of λ^(k - t) (T_k - V_k).
 
-Where T is exact, that has the expectation that the usual λ-return has, which takes V of the position that the dice led
-to, and at the end the result, in the place of T; but the dice no longer blur it. With λ = 0 it is value iteration.
+In the place of T, the usual λ-return has the value of the position that the dice led to, or the result at the end. If
+T is exact, both have the same expectation, but this one has less variance. With λ = 0 it is value iteration.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ from trialea.envs.game import Game
 from trialea.training.config import AfterstateConfig
 from trialea.training.run_folder import new_checkpoint, readable_checkpoint, save_tensors
 
-TINY = 1e-9  # the share of all others is taken for no smaller, to divide by it
+TINY = 1e-9  # least share of all others, so that it can be divided by
 OPTIMIZER = "optimizer.pth"
 STATE = "state.npz"
 
 
 class Played(NamedTuple):
-    """The N positions between turns of some games, in the order in which they were met.
+    """The N positions between turns of a batch of games, in the order of play.
 
     Attributes:
-        features: (N, D) float32.
-        games: (N,) int64, the game of each.
+        features: (N, D) float32, the positions as numbers.
+        games: (N,) int64, the number of each position's game.
         movers: (N,) int64, the player to move next.
-        worths: (N,) float64, its share of the win as it expects it before its first throw.
-        decisions: how many were taken.
+        worths: (N,) float64, the mover's expected share of the win before its first throw.
+        decisions: the number of decisions in all games.
     """
 
     features: NDArray[np.float32]
@@ -59,7 +59,7 @@ class Played(NamedTuple):
 
 
 def play(game: Game, afterstates: Afterstates, player: Player, seeds: NDArray[np.uint64]) -> Played:
-    """Play games with these seeds (B,) to their end, `player` in all seats."""
+    """Play games with these seeds (B,) to the end, with `player` in all seats."""
     states = game.start(seeds)
     features, games, movers, worths = [], [], [], []
     while len(going := np.flatnonzero(states.over == 0)):
@@ -81,23 +81,23 @@ def play(game: Game, afterstates: Afterstates, player: Player, seeds: NDArray[np
 
 
 def lambda_returns(played: Played, values: NDArray[np.float64], td_lambda: float) -> NDArray[np.float64]:
-    """What each position is to be taught, (N, n), in seat order from the player to move next.
+    """Return the targets of the positions, (N, n): each seat's share of the win, from the player to move next.
 
     Args:
         played: the positions.
-        values: (N, n), what the network says of them, in the same order.
-        td_lambda: from 0 to 1.
+        values: (N, n), the network's values of them, in the same order of seats.
+        td_lambda: λ, from 0 to 1.
     """
     count, players = values.shape
     seats = (played.movers[:, None] + np.arange(players)) % players
     expected = values.copy()
     expected[:, 0] = played.worths
-    # What the mover's turn makes of the others' shares is not known but for their sum.
+    # Of the others' shares after the mover's turn only the sum is known.
     others = values[:, 1:]
     expected[:, 1:] = others * ((1.0 - played.worths) / np.maximum(others.sum(axis=1), TINY))[:, None]
     errors = np.empty_like(values)
     np.put_along_axis(errors, seats, expected - values, axis=1)  # by seat
-    ahead = np.zeros((played.games.max() + 1, players))  # of each game: the sum from the next position on
+    ahead = np.zeros((played.games.max() + 1, players))  # for each game, the sum from the next position on
     sums = np.empty_like(values)
     order = np.argsort(played.games, kind="stable")
     places = np.arange(count) - np.searchsorted(played.games[order], played.games[order])
@@ -111,13 +111,13 @@ def lambda_returns(played: Played, values: NDArray[np.float64], td_lambda: float
 
 
 class Learner:
-    """A network that learns from playing against itself.
+    """A network that learns by playing against itself.
 
     Attributes:
         network: the network.
         games, frames: games played and decisions taken so far.
-        unit, total: what the run is long in, and how long.
-        stopping: set to stop the run after its batch.
+        unit, total: the unit of the run's length, and its length.
+        stopping: set it to stop the run after the present batch.
     """
 
     unit = "games"
@@ -162,15 +162,15 @@ class Learner:
         self.frames += played.decisions
 
     def agent(self) -> AfterstateAgent:
-        """The agent that the network as it stands makes."""
+        """Return the agent that plays by the present network."""
         return AfterstateAgent(self._game, self.network, "learner")
 
     def save_model(self, file: Path) -> None:
-        """Write the network as it stands, whole or not at all."""
+        """Write the present network, whole or not at all."""
         save_network(self.network, file, self._game)
 
     def save(self, target: Path, seconds: float) -> None:
-        """Save a run that stands between two batches, with the seconds it has taken."""
+        """Save the run between two batches, with the seconds that it has taken."""
         if target.exists():
             return
         with new_checkpoint(target) as folder:
@@ -179,7 +179,7 @@ class Learner:
             np.savez(folder / STATE, games=self.games, frames=self.frames, seconds=seconds)
 
     def restore(self, folder: Path) -> float:
-        """Put the run back where `save` found it; returns the seconds it had taken. No code is read."""
+        """Restore the run that `save` saved and return the seconds that it had taken. No code is loaded."""
         with readable_checkpoint(folder):
             self.network.load_state_dict(read_network(folder / MODEL, self._game).state_dict())
             self._optimizer.load_state_dict(torch.load(folder / OPTIMIZER, weights_only=True))

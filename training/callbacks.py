@@ -21,17 +21,17 @@ from trialea.training.vec_env import GamesVecEnv
 
 
 class RunCallback(BaseCallback):
-    """Directs a run: everything it does happens between rollouts, where a run can be saved and resumed exactly.
+    """Direct a run. It acts between rollouts only, where a run can be saved and resumed exactly.
 
     Args:
         config: the run's configuration.
         env: the learner's games.
         league: the opponents.
         folder: the run folder.
-        seconds: how long the run had taken before it was resumed.
-        start: the frames it had then.
+        seconds: the seconds that the run had taken before it was resumed.
+        start: the frames that it had then.
         progress: whether to show a progress bar.
-        report: told each measurement, see `write_measurement`.
+        report: called with each measurement, see `write_measurement`.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class RunCallback(BaseCallback):
 
     @property
     def seconds(self) -> float:
-        """How long the run has taken so far, resumed parts included."""
+        """The seconds that the run has taken so far, in all its parts."""
         return time.perf_counter() - self._began
 
     def _on_rollout_start(self) -> None:
@@ -84,7 +84,7 @@ class RunCallback(BaseCallback):
         self.bar.update(self.num_timesteps)
 
     def _set_games(self, games: Sequence[Game]) -> None:
-        """Play these from now on; where they differ from what was played, all games begin anew."""
+        """Play these games from now on; if they differ from the present ones, all games start anew."""
         if all(game == batch.game for game, batch in zip(games, self._env.games, strict=True)):
             return
         self._league.play(games)
@@ -95,13 +95,13 @@ class RunCallback(BaseCallback):
         return not self.stopped
 
     def checkpoint(self) -> Path:
-        """Save the run as it stands."""
+        """Save the run."""
         return save_checkpoint(
             self._folder / "checkpoints", self.model, self._env, self._league, self._config, self.seconds
         )
 
     def measure(self) -> None:
-        """Play the current policy against the opponents of the configuration, and write down how it fares."""
+        """Measure the present policy against the opponents of the configuration, and write the result down."""
         network, games = snapshot(self.model.policy), self._config.make_games()
         max_players = max_players_of(self._config.description()["players"])
         agents = [ModelAgent(game, network, name="learner", max_players=max_players) for game in games]
@@ -109,6 +109,6 @@ class RunCallback(BaseCallback):
         line = {"frames": self.num_timesteps, "seconds": round(self.seconds, 3), **found}
         write_measurement(self._folder, line, self, self._report)
         scalars = {f"measure/{key}": value for key, value in found.items()}
-        for output in self.logger.output_formats:  # at once and at this step; `dump` would come a rollout later
+        for output in self.logger.output_formats:  # at this step; `logger.dump` comes a rollout later
             output.write(scalars, dict.fromkeys(scalars, ()), self.num_timesteps)
         self.bar.measured(self.num_timesteps, found)

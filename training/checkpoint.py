@@ -26,7 +26,7 @@ OPTIMIZER = "policy.optimizer.pth"  # in the model file, as stable-baselines3 ca
 
 
 def save_model(model: MaskablePPO, file: Path, description: Mapping[str, Any], activation: str) -> None:
-    """Write the model, with what it is for, whole or not at all."""
+    """Write a model with its description, whole or not at all."""
     with atomic_path(file) as temporary:
         model.save(temporary)
         write_facts(temporary, description, activation)
@@ -35,7 +35,7 @@ def save_model(model: MaskablePPO, file: Path, description: Mapping[str, Any], a
 def save_checkpoint(
     folder: Path, model: MaskablePPO, env: GamesVecEnv, league: League, config: TrainConfig, seconds: float
 ) -> Path:
-    """Save a run that stands between two rollouts, into `folder`/<frames>; returns that path."""
+    """Save a run between two rollouts, into `folder`/<frames>, and return that path."""
     target = folder / f"{model.num_timesteps:012d}"
     if target.exists():
         return target
@@ -46,8 +46,8 @@ def save_checkpoint(
 
 
 def _save_state(folder: Path, model: MaskablePPO, env: GamesVecEnv, league: League, seconds: float) -> None:
-    """Write what a checkpoint holds beside its model."""
-    # What the two generators will draw next: torch's samples actions, NumPy's shuffles minibatches.
+    """Write what a checkpoint holds besides its model."""
+    # The states of two generators: torch's samples actions, NumPy's shuffles minibatches.
     _, numpy_words, numpy_place, *_ = np.random.get_state(legacy=True)  # noqa: NPY002
     arrays: dict[str, Any] = {f"league_{name}": value for name, value in league.snapshot().items()}
     for number, games in enumerate(env.games):
@@ -67,7 +67,7 @@ def _save_state(folder: Path, model: MaskablePPO, env: GamesVecEnv, league: Leag
 
 
 def restore(folder: Path, model: MaskablePPO, env: GamesVecEnv, league: League, config: TrainConfig) -> float:
-    """Put a run back where `save_checkpoint` found it; returns the seconds it had taken. No code is read."""
+    """Restore the run that `save_checkpoint` saved and return the seconds that it had taken. No code is loaded."""
     with readable_checkpoint(folder):
         with zipfile.ZipFile(folder / MODEL) as archive:
             model.policy.load_state_dict(load_weights(archive.read(POLICY)))
@@ -91,12 +91,12 @@ def restore(folder: Path, model: MaskablePPO, env: GamesVecEnv, league: League, 
 
 
 def _beginning(prefix: str, arrays: dict[str, Any]) -> dict[str, Any]:
-    """The arrays whose names begin so, under the rest of their names."""
+    """Return the arrays whose names start with a prefix, without it."""
     return {name.removeprefix(prefix): value for name, value in arrays.items() if name.startswith(prefix)}
 
 
 def _as_policy_weights(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """A snapshot's weights under the names that stable-baselines3 gives those of a policy."""
+    """Return a snapshot's weights under stable-baselines3's names for a policy."""
     last = max(int(key.split(".")[0]) for key in weights)
     named = {}
     for key, value in weights.items():

@@ -1,4 +1,4 @@
-"""Whom the learner plays against: fixed agents and its own past selves, drawn by shares and priorities."""
+"""The opponents of a learner: fixed agents and its own past selves, drawn by weights and priorities."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ Priority = Literal["uniform", "recent", "hard"]
 
 
 class PastSelf:
-    """An agent that samples from the policy of the snapshot that lies in its slot of the pool.
+    """An agent that samples from the policy of the snapshot in its slot of the pool.
 
     Args:
-        crowd: the past selves of all slots.
-        slot: its own.
+        crowd: the past selves in all slots.
+        slot: the number of its slot.
     """
 
     name = PAST
@@ -40,18 +40,18 @@ class PastSelf:
         self._slot = slot
 
     def act(self, states: States) -> NDArray[np.int64]:
-        """A legal action (B,) for each of the (B,) states."""
+        """Return a legal action (B,) for each of the (B,) states."""
         return self.crowd.act(states, np.full(len(states), self._slot))
 
 
 class PastSelves:
-    """The past selves of all slots, who see their states and draw their actions together, a forward pass for each slot.
+    """The past selves in all slots, asked together: one observation of the states, one forward pass for each slot.
 
     Args:
-        game: what is played.
+        game: the game.
         seats: what observations are padded to, see `trialea.envs.padding.ObservationPadder`.
-        networks: the snapshots by slot, a list of the league's that changes.
-        seed: what their draws depend on, beside the game's seed.
+        networks: the snapshots by slot, a list that the league changes.
+        seed: the seed of their draws, besides the game's seed.
     """
 
     def __init__(self, game: Game, seats: int | None, networks: Sequence[nn.Sequential], seed: int) -> None:
@@ -61,7 +61,7 @@ class PastSelves:
         self._seed = np.uint64(seed)
 
     def act(self, states: States, members: NDArray[np.int64]) -> NDArray[np.int64]:
-        """A legal action (B,) for each of the (B,) states, by the past self in that slot (B,)."""
+        """Return a legal action (B,) for each of the (B,) states, by the past selves in the slots `members` (B,)."""
 
         def scores(observations: torch.Tensor) -> torch.Tensor:
             out = torch.empty(len(observations), self.game.num_actions)
@@ -75,7 +75,7 @@ class PastSelves:
 
 @dataclass
 class _Table:
-    """A batch of games, and what observations are padded to there."""
+    """A batch of games, and the number of seats that its observations are padded to."""
 
     games: LearnerBatch
     seats: int | None
@@ -84,25 +84,24 @@ class _Table:
 class League:
     """The opponents of a learner: fixed agents, and a pool of snapshots of its own policy.
 
-    Each seat's opponent is drawn for each game: its kind by the shares, and among the past selves by the priority:
+    Each seat's opponent is drawn for each game: its kind by the weights, and one of the past selves by the priority:
 
-    - `"uniform"`: all alike;
-    - `"recent"`: the newest of k weighs k, the next k - 1, and so on;
-    - `"hard"`: weighs (1 - w)², where w is the learner's rate of coming out ahead of it, a running mean over games of
-      the run that starts at 1/2 (prioritised fictitious self-play, Vinyals et al. 2019).
+    - `"uniform"`: all are equally likely;
+    - `"recent"`: the newest of k has weight k, the next k - 1, and so on;
+    - `"hard"`: the weight is (1 - w)², where w is the learner's rate of finishing ahead of it, a running mean over the
+      run's games that starts at 1/2 (prioritised fictitious self-play, Vinyals et al. 2019).
 
-    The pool grows up to its slots, and then each snapshot drives the oldest out; a game that is under way when its
-    opponent is driven out goes on with the new one.
+    Once all slots are full, each new snapshot replaces the oldest. A game in progress continues against the new one.
 
     Args:
-        shares: the share of each kind of opponent, `"past"` among them or not.
-        slots: how many snapshots are kept.
-        priority: which past selves are drawn more often.
-        seed: what the past selves' draws depend on, beside each game's seed.
+        shares: the weight of each kind of opponent; `"past"` stands for the past selves.
+        slots: the number of snapshots that are kept.
+        priority: as above.
+        seed: the seed of the past selves' draws, besides each game's seed.
 
     Attributes:
         networks: the snapshots, by slot.
-        numbers: (slots,) which snapshot of the run lies in each slot, from 0 on; -1 where none does.
+        numbers: (slots,) the number of the snapshot in each slot, counted over the run from 0; -1 if the slot is empty.
         rates: (slots,) the learner's rate against each.
     """
 
@@ -118,21 +117,21 @@ class League:
         self.numbers = np.full(self._slots, -1)
         self.rates = np.full(self._slots, 0.5)
 
-    def seat(self, game: Game, seats: int | None, count: int, place: Seat) -> LearnerBatch:
-        """So many games of a learner at `place` against the league, with observations padded to `seats`."""
+    def new_batch(self, game: Game, seats: int | None, count: int, place: Seat) -> LearnerBatch:
+        """Return `count` new games of a learner at `place` against the league, with observations padded to `seats`."""
         games = LearnerBatch(game, count, self._opponents(game, seats), place, "win")
         self._tables.append(_Table(games, seats))
         return games
 
     def play(self, games: Sequence[Game]) -> None:
-        """Play these from now on, one for each batch that was seated: the same game with other options."""
+        """Play these games from now on, one for each batch: the same game with other options."""
         for table, game in zip(self._tables, games, strict=True):
             table.games.game = game
             table.games.opponents = Opponents(self._opponents(game, table.seats), game)
         self.weigh()
 
     def _opponents(self, game: Game, seats: int | None) -> dict[AgentLike, float]:
-        """Everybody who may be drawn, with weights that give all to one slot until there are snapshots to share it."""
+        """Return all opponents with their weights. At first slot 0 has the past selves' whole weight."""
         opponents: dict[AgentLike, float] = {}
         for name, share in self._shares.items():
             if name == PAST:
@@ -143,7 +142,7 @@ class League:
         return opponents
 
     def add(self, network: nn.Sequential) -> None:
-        """Take a frozen snapshot of the learner's network into the pool."""
+        """Add a frozen snapshot of the learner's network to the pool."""
         if not self._slots:
             return
         number = int(self.numbers.max()) + 1
@@ -153,7 +152,7 @@ class League:
         self.weigh()
 
     def weigh(self) -> None:
-        """Let games that begin from now on draw past selves by their present weights."""
+        """Draw past selves by their present weights in games that start from now on."""
         if not len(self.networks):
             return
         weights = self.weights() * self._shares[PAST]
@@ -162,7 +161,7 @@ class League:
             table.games.opponents.weights[self._first : self._first + self._slots] = weights
 
     def weights(self) -> NDArray[np.float64]:
-        """The part of each slot (slots,) in the games against past selves; they sum to 1."""
+        """Return the probability of each slot (slots,) in the games against past selves."""
         there = self.numbers >= 0
         if self._priority == "recent":
             weights = np.where(there, self.numbers - self.numbers[there].min() + 1.0, 0.0)
@@ -176,13 +175,13 @@ class League:
         return parts
 
     def note(self, games: LearnerBatch, index: NDArray[np.int64]) -> None:
-        """Learn from the games picked by `index`, which have just ended for the learner, whom it came out ahead of."""
+        """Update the rates from the games picked by `index`, which have just ended for the learner."""
         if not self._slots:
             return
         states, own = games.states[index].view(np.recarray), games.seats[index][:, None]
         slots = games.agent_of[index] - self._first
         shares = states.share[:, : slots.shape[1]]
-        # Whoever plays on when the learner is out is ahead of it.
+        # An opponent that is still in the game when the learner is out is ahead of it.
         ahead = np.where(
             states.over[:, None] != 0,
             (np.sign(np.take_along_axis(shares, own, 1) - shares) + 1) / 2,
@@ -194,11 +193,11 @@ class League:
         self.rates += (1.0 - (1.0 - FORGETTING) ** count) * (mean - self.rates)
 
     def snapshot(self) -> dict[str, NDArray[Any]]:
-        """What decides the draws, beside the networks, as arrays."""
+        """Return the state of the draws, without the networks, as arrays."""
         return {"numbers": self.numbers.copy(), "rates": self.rates.copy()}
 
     def restore(self, networks: Sequence[nn.Sequential], arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Put the pool back where `snapshot` found it."""
+        """Restore the pool that `snapshot` described."""
         self.networks[:] = networks
         self.numbers, self.rates = arrays["numbers"].copy(), arrays["rates"].copy()
         self.weigh()

@@ -41,13 +41,13 @@ class EvenlySpaced:
 
 
 class TrainingBar:
-    """A progress bar on standard error; where that is no terminal, a line for each measurement.
+    """A progress bar on standard error; if that is not a terminal, a line for each measurement.
 
     Args:
-        unit: what a run is long in.
-        total: how long it is.
+        unit: the unit of a run's length, `"frames"` or `"games"`.
+        total: the run's length.
         done: how much of it is over.
-        shown: whether anything is shown.
+        shown: whether to show anything.
     """
 
     def __init__(self, unit: str, total: int, done: int, shown: bool) -> None:
@@ -72,23 +72,25 @@ class TrainingBar:
         self._bar.stop()
 
     def measured(self, done: int, found: dict[str, Any]) -> None:
-        """Show a measurement from now on."""
+        """Show a measurement, made when `done` of the run was over."""
         self._latest = in_short(found)
         if not self._bar.disable and not self._bar.console.is_terminal:
             self._bar.console.print(f"{done:,.0f} {self._unit}  {self._latest}", highlight=False, soft_wrap=True)
         self.update(done)
 
     def update(self, done: int) -> None:
-        """So much is over now."""
+        """Show that `done` of the run is over."""
         rate = (done - self._before) / max(time.perf_counter() - self._began, 1e-9)
         self._bar.update(self._task, completed=done, rate=rate, latest=self._latest)
 
 
 def measure_agents(agents: Sequence[Agent], config: RunConfig) -> dict[str, Any]:
-    """How an agent fares against the opponents of a configuration, by the names of `metrics.jsonl`.
+    """Return an agent's results against the opponents of a configuration, by the names of `metrics.jsonl`.
 
-    It comes as one agent for each game of the configuration. Where there are several, names begin with the number of
-    players, such as `3p/regret`.
+    Args:
+        agents: the agent, once for each game of the configuration. With several games, names begin with the number of
+            players, such as `3p/regret`.
+        config: the configuration.
     """
     found: dict[str, Any] = {}
     games = config.make_games()
@@ -106,23 +108,23 @@ def measure_agents(agents: Sequence[Agent], config: RunConfig) -> dict[str, Any]
 
 
 def in_short(found: dict[str, Any]) -> str:
-    """What a progress bar shows of a measurement."""
+    """Return the part of a measurement that fits into a progress bar."""
     shown = {key: value for key, value in found.items() if "win_rate" in key or key.endswith("regret")}
     return "  ".join(f"{key} {value:.3g}" for key, value in shown.items())
 
 
 class Stoppable(Protocol):
-    """A run that stops when it next can, once `stopping` is set."""
+    """A run that stops at the next opportunity once `stopping` is set."""
 
     stopping: bool
 
 
 Report = Callable[[dict[str, Any]], bool]
-"""Told a measurement, a line of `metrics.jsonl`, says whether the run is to stop, as after Ctrl-C."""
+"""A function of a measurement, a line of `metrics.jsonl`, that returns whether to stop the run as Ctrl-C does."""
 
 
 def write_measurement(run: Path, line: dict[str, Any], training: Stoppable, report: Report | None) -> None:
-    """Add a line to a run's measurements, and tell it to `report`, which may ask the training to stop."""
+    """Add a line to a run's measurements and call `report` with it, which may stop the training."""
     with (run / "metrics.jsonl").open("a", encoding="utf-8") as file:
         file.write(json.dumps(line) + "\n")
     if report is not None and report(line):
@@ -131,7 +133,7 @@ def write_measurement(run: Path, line: dict[str, Any], training: Stoppable, repo
 
 @contextmanager
 def stop_on_interrupt(callback: Stoppable) -> Iterator[None]:
-    """Let the first Ctrl-C ask the run to stop after its rollout and a checkpoint; a second interrupts at once."""
+    """Let the first Ctrl-C stop the run after its rollout and a checkpoint; a second one interrupts at once."""
 
     def ask(signum: int, frame: Any) -> None:
         if callback.stopping:
@@ -140,7 +142,7 @@ def stop_on_interrupt(callback: Stoppable) -> Iterator[None]:
 
     try:
         before = signal.signal(signal.SIGINT, ask)
-    except ValueError:  # not the main thread: whoever runs us handles interrupts
+    except ValueError:  # not in the main thread: the caller handles interrupts
         yield
         return
     try:

@@ -1,8 +1,8 @@
-"""MaskablePPO's policy and buffer with the same mathematics as sb3-contrib's, in less time.
+"""A faster policy and buffer for MaskablePPO, with the same mathematics as sb3-contrib's.
 
-With hundreds of actions stock MaskablePPO spends most of its time on the masked categorical distribution: exponentials
-of huge negative numbers, checks of arguments, normalising several times over, sampling by `multinomial`, masks as
-float32. Here all that is one softmax over the legal actions, with its gradient written out.
+With hundreds of actions, sb3-contrib's MaskablePPO spends most of its time on the masked categorical distribution:
+exponentials of huge negative numbers, checks of arguments, repeated normalisation, sampling by `multinomial`, masks as
+float32. Here all of that is one softmax over the legal actions, with its gradient written out.
 """
 
 from __future__ import annotations
@@ -27,16 +27,15 @@ with needs_extra("train", "training", "torch", "stable_baselines3", "sb3_contrib
     from torch.autograd.function import FunctionCtx, once_differentiable
 
 
-# Far below any logarithm whose exponential is not 0, in float64 too: beside a probability of 0 it counts for nothing,
-# which minus infinity would not (0 times infinity is not a number).
+# Far below any logarithm whose exponential is not 0, in float64 too. Its product with a probability of 0 is 0; that of
+# minus infinity would be NaN.
 _NEVER = -1e4
 
 
 def masked_ppo(env: VecEnv, **settings: Any) -> MaskablePPO:
-    """sb3-contrib's MaskablePPO with the policy and buffer of this module.
+    """Return sb3-contrib's MaskablePPO with the policy and buffer of this module.
 
-    What its `save` writes down names sb3-contrib's own classes: plain `MaskablePPO.load` reads it, without this
-    library.
+    Its `save` names sb3-contrib's own classes, so plain `MaskablePPO.load` reads the file without this library.
 
     Args:
         env: environments with `Discrete` actions and masks.

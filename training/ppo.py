@@ -52,7 +52,7 @@ def build(config: TrainConfig) -> Parts:
     league = League(config.opponents, config.past_selves, config.priority, config.seed)
     games, seats = config.make_games(stage), max_players_of(config.description()["players"])
     parts = np.array_split(np.arange(settings.environments), len(games))
-    batches = [league.seat(game, seats, len(part), config.seat) for game, part in zip(games, parts, strict=True)]
+    batches = [league.new_batch(game, seats, len(part), config.seat) for game, part in zip(games, parts, strict=True)]
     env = GamesVecEnv(batches, judges=_judges(config), on_end=league.note)
     env.aim(stage.reward, stage.horizon)
     model = masked_ppo(

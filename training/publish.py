@@ -1,4 +1,4 @@
-"""Put what a run has trained into the zoo: `python -m trialea.training.publish RUN NAME`."""
+"""Put the model of a run into the zoo: `python -m trialea.training.publish RUN NAME`."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from trialea.training.run_folder import CONFIG
 
 
 def publish(run: str | Path, name: str, zoo: Path = FOLDER) -> Path:
-    """Write a finished run's model and what is to be known of it into the zoo, over any agent of that name.
+    """Write a finished run's model and its description into the zoo, replacing any agent of that name.
 
     Args:
         run: the run folder.
-        name: of the agent, without `zoo:`.
+        name: the agent's name, without `zoo:`.
         zoo: the folder that holds one folder for each game.
 
     Returns:
@@ -33,7 +33,7 @@ def publish(run: str | Path, name: str, zoo: Path = FOLDER) -> Path:
     """
     run = Path(run)
     if not (run / MODEL).is_file():
-        raise OptionError(f"{run} holds no finished run: there is no {MODEL}")
+        raise OptionError(f"{run} must be a finished run, but it has no {MODEL}")
     config = load_config(run / CONFIG)
     last = read_metrics(run)[-1]
     target = zoo / config.game / f"{name}.zip"
@@ -54,13 +54,13 @@ def publish(run: str | Path, name: str, zoo: Path = FOLDER) -> Path:
 
 
 def write_about(model: Path, about: dict[str, Any]) -> None:
-    """Write what is to be known of the model in a file beside it."""
+    """Write the description of a model into a file beside it."""
     text = json.dumps(about, indent=2, ensure_ascii=False)
     write_text(model.with_suffix(".json"), text + "\n")
 
 
 def _write_policy(model: Path, target: Path) -> None:
-    """The layers that choose actions, without critic and optimiser."""
+    """Write the layers that choose actions, without critic and optimiser."""
     facts, weights = read_model(model)
     chosen = {
         key: value for key, value in weights.items() if key.startswith(("mlp_extractor.policy_net.", "action_net."))
@@ -69,7 +69,7 @@ def _write_policy(model: Path, target: Path) -> None:
 
 
 def main() -> None:
-    """The command line."""
+    """Run the command."""
     if len(sys.argv) != 3:
         sys.exit("usage: python -m trialea.training.publish RUN NAME")
     try:

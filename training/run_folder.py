@@ -27,7 +27,7 @@ CONFIG = "config.yaml"
 
 @contextmanager
 def new_checkpoint(target: Path) -> Iterator[Path]:
-    """A folder to write a checkpoint into, which then appears as `target`, whole, with the run's configuration."""
+    """Yield a folder to write a checkpoint into. It then becomes `target`, with the run's configuration added."""
     with atomic_folder(target) as temporary:
         yield temporary
         if (config := target.parent.parent / CONFIG).is_file():
@@ -35,46 +35,46 @@ def new_checkpoint(target: Path) -> Iterator[Path]:
 
 
 def save_tensors(tensors: Any, file: Path) -> None:
-    """Write tensors as torch does, but raise an `OSError` on a full disk, where torch raises a RuntimeError."""
+    """Write tensors as torch does, but raise an `OSError` if the disk is full, where torch raises a RuntimeError."""
     with file.open("wb") as opened:
         torch.save(tensors, opened)
 
 
 def newest_checkpoint(folder: Path) -> Path | None:
-    """The newest checkpoint in a run's folder of checkpoints, if there is one."""
+    """Return the newest checkpoint in a run's folder of checkpoints; None if there is none."""
     found = sorted(path for path in folder.glob("[0-9]*") if path.is_dir())
     return found[-1] if found else None
 
 
 @contextmanager
 def readable_checkpoint(folder: Path) -> Iterator[None]:
-    """Turn whatever goes wrong with what lies in this folder into a `ModelFileError` that says how to go on."""
+    """Turn any error in reading a checkpoint into a `ModelFileError` that says how to continue."""
     try:
         with readable(folder, "checkpoint"):
             yield
     except ModelFileError as error:
-        raise ModelFileError(f"{error}. Delete {folder} to go on from the checkpoint before it") from error
+        raise ModelFileError(f"{error}. Delete {folder} to continue from the checkpoint before it") from error
 
 
 def check_same(run: Path, checkpoint: Path) -> None:
-    """Raise `OptionError` where a run's configuration is no longer that of its checkpoint."""
-    if not (checkpoint / CONFIG).is_file():  # of a version that kept none there
+    """Raise `OptionError` if a run's configuration differs from that of its checkpoint."""
+    if not (checkpoint / CONFIG).is_file():  # written by a version that kept none
         return
     with readable_checkpoint(checkpoint):
         before, now = ({**read_yaml((place / CONFIG).read_bytes())} for place in (checkpoint, run))
     changed = [key for key in {**before, **now} if before.get(key) != now.get(key)]
     if changed:
         raise OptionError(
-            f"{run / CONFIG} is not what the run was trained with, in {', '.join(changed)}: put back"
-            f" {checkpoint / CONFIG}, or begin a new run"
+            f"{run / CONFIG} must be what the run was started with, but {', '.join(changed)} changed. Put back"
+            f" {checkpoint / CONFIG}, or start a new run with --set start_from={run}"
         )
 
 
 def open_folder(run: Path, frames: int) -> None:
-    """Make a run's folder ready to go on after so many frames, from its checkpoint or its beginning.
+    """Prepare a run's folder for training from a checkpoint with this many frames, or from the beginning with 0.
 
-    What a process that died while writing a checkpoint left behind is deleted; measurements that are made again are
-    dropped: all after the checkpoint, and the first. The versions are noted.
+    Unfinished checkpoints of a process that died are deleted. So are the measurements that will be made again: those
+    after the checkpoint, or all of them. The versions of the packages are noted.
     """
     remove_leftovers(run / "checkpoints")
     metrics = run / "metrics.jsonl"

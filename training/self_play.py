@@ -21,7 +21,7 @@ from trialea.training.run_folder import open_folder
 
 
 class SelfPlayer(Protocol):
-    """Whoever learns by playing all seats, a batch at a time; members as `Learner` has them."""
+    """A learner that plays all seats, a batch at a time; see `trialea.training.afterstate.Learner` for the members."""
 
     games: int
     frames: int
@@ -46,7 +46,7 @@ def self_play(
     progress: bool,
     report: Report | None = None,
 ) -> bool:
-    """Go on with a run from a checkpoint, or from its beginning, to its end; False if it was stopped before."""
+    """Train in a run folder, from a checkpoint or the beginning; return False if the run was stopped before its end."""
     began = time.perf_counter() - (learner.restore(checkpoint) if checkpoint else 0.0)
     start = learner.done
     open_folder(run, learner.frames)
@@ -76,7 +76,7 @@ def _measure(
     report: Report | None,
     bar: TrainingBar,
 ) -> None:
-    """Write down and show how the network as it stands fares."""
+    """Measure the present network, write the result down and show it."""
     found = measure_agents([learner.agent()], config)
     seconds = round(time.perf_counter() - began, 3)
     line = {"frames": learner.frames, "games": learner.games, "seconds": seconds, **found}

@@ -51,16 +51,16 @@ CHECKED = (TrialState.COMPLETE, TrialState.PRUNED)
 
 @dataclass(frozen=True, slots=True)
 class TrialResult:
-    """A trial.
+    """The state and result of a trial.
 
     Attributes:
-        number: in the study, from 0.
-        run: the run folder's name.
-        state: `"complete"`, `"pruned"`, `"running"`, `"waiting"` to be gone on with, or `"fail"`, stopped; one that was
-            stopped goes on under another number.
-        value: the metric at the end, or, pruned, at the last measurement; None if there is none.
-        values: of the keys that are searched.
-        refused: why it could not be trained with them; else empty.
+        number: the trial's number in the study, from 0.
+        run: the name of its run folder.
+        state: `"complete"`, `"pruned"`, `"running"`, `"waiting"` (to be resumed) or `"fail"` (stopped). A trial that
+            was stopped is resumed under another number.
+        value: the metric at the end, or at the last measurement of a pruned trial; None if there is none.
+        values: its values of the keys that are searched.
+        refused: why no training was possible with these values; empty if it was.
     """
 
     number: int
@@ -73,14 +73,14 @@ class TrialResult:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """What a search has found so far.
+    """The results of a search so far.
 
     Attributes:
-        study, metric: its name, and what it seeks.
+        study, metric: the study's name and its metric.
         direction: `"minimize"` or `"maximize"`.
         trials: all of them, in order.
-        best: the best that is complete; None if none is.
-        config: the file with the best training's configuration; None without one.
+        best: the best complete trial; None if there is none.
+        config: the file with the configuration of the best trial; None if there is none.
     """
 
     study: str
@@ -91,11 +91,11 @@ class SearchResult:
     config: str | None
 
     def to_json(self) -> dict[str, Any]:
-        """The same as plain data."""
+        """Return the results as plain data."""
         return asdict(self)
 
     def count(self, state: str) -> int:
-        """How many trials are in a state."""
+        """Return the number of trials in a state."""
         return sum(trial.state == state for trial in self.trials)
 
 
@@ -105,20 +105,20 @@ def tune(
     progress: bool = True,
     tell: Callable[[TrialResult], None] | None = None,
 ) -> SearchResult:
-    """Search, from the beginning or where the same search in `folder` was stopped, until there are so many trials.
+    """Start a search, or resume the one in `folder`, and run it until it has as many trials as `config` says.
 
     Args:
-        config: what to search; in a folder that holds the search already, all but `trials` must be as it was.
-        folder: of the study; each trial's run is a folder in it.
+        config: the search. To resume one, everything but `trials` must be as before.
+        folder: the study's folder; each trial's run is a folder in it.
         progress: whether to show a progress bar of each training.
-        tell: told each trial when it ends.
+        tell: called with each trial when it ends.
 
     Returns:
-        What was found; the best training's configuration is written into the folder as `best.yaml`.
+        The results. The configuration of the best trial is written into the folder as `best.yaml`.
 
     Raises:
-        OptionError: the folder or the storage holds another search, or the storage cannot be used.
-        KeyboardInterrupt: Ctrl-C stopped it; all is saved, and the same call goes on.
+        OptionError: the folder or the storage holds another search, or the storage can't be used.
+        KeyboardInterrupt: Ctrl-C stopped the search; everything is saved, and the same call resumes it.
     """
     place = Path(folder)
     training = config.training()
@@ -150,7 +150,7 @@ def tune(
 
 
 def _metric(config: TuneConfig, training: RunConfig) -> str:
-    """What the search is by."""
+    """Return the name of the search's metric."""
     rates = [f"win_rate/{opponent}" for opponent in training.measure.opponents]
     if config.metric in rates:
         return config.metric
@@ -160,7 +160,7 @@ def _metric(config: TuneConfig, training: RunConfig) -> str:
     except OptionError:
         known = rates
     if config.metric and config.metric not in known:
-        raise OptionError(f"metric must be one of {', '.join(known)}, which the training measures, not {config.metric}")
+        raise OptionError(f"metric must be one of {', '.join(known)}, which the training measures, got {config.metric}")
     return config.metric or known[0]
 
 
@@ -168,7 +168,7 @@ def _metric(config: TuneConfig, training: RunConfig) -> str:
 
 
 def _claim(folder: Path, config: TuneConfig) -> None:
-    """Write down what is searched in a folder, or refuse one that is used for something else."""
+    """Write the search into its folder, or raise `OptionError` if the folder is used for something else."""
     plain = config.model_dump(mode="json", exclude={"trials"})
     if config.storage:
         plain["storage"] = _without_password(config.storage)
@@ -178,12 +178,12 @@ def _claim(folder: Path, config: TuneConfig) -> None:
         if before != plain:
             differing = ", ".join(key for key in plain if before.get(key) != plain[key])
             raise OptionError(
-                f"{folder} holds another search, with other values of {differing}: choose another folder, or the same"
-                " configuration to go on"
+                f"{folder} holds another search, with other values of {differing}. Choose another folder, or resume"
+                " with the same configuration"
             )
         return
-    if not all(name.startswith(".") for name in names):  # such as what another process is just writing
-        raise OptionError(f"{folder} holds something else: choose another folder, or delete it")
+    if not all(name.startswith(".") for name in names):  # hidden files are another process's unfinished ones
+        raise OptionError(f"{folder} must be empty or hold this search. Choose another folder, or delete it")
     write_text(file, write_yaml(plain))
 
 
@@ -223,10 +223,10 @@ def _without_password(url: str) -> str:
 
 @contextmanager
 def _opened(config: TuneConfig, folder: Path, direction: Direction) -> Iterator[optuna.Study]:
-    """The study in its storage, made where there is none."""
+    """Open the study in its storage, or create it."""
     url = config.storage or f"sqlite:///{(folder / 'study.db').as_posix()}"
     pruner: optuna.pruners.BasePruner = optuna.pruners.NopPruner()
-    if config.pruner == "median":  # never by the first measurement, in which nothing is learnt yet
+    if config.pruner == "median":  # never by the first measurement: nothing is learnt yet
         pruner = optuna.pruners.MedianPruner(n_startup_trials=config.startup, n_warmup_steps=1)
     storage = _storage(url)
     try:
@@ -259,7 +259,7 @@ def _storage(url: str) -> optuna.storages.RDBStorage:
             just_made = isinstance(error, IntegrityError) or "already exists" in str(error)
             if not attempts or not just_made:
                 raise _unusable(url, error) from error
-            time.sleep(0.5)  # another process that began with this one is making the tables
+            time.sleep(0.5)  # another process is just creating the tables
 
 
 def _unusable(url: str, error: BaseException) -> OptionError:
@@ -270,19 +270,19 @@ def _unusable(url: str, error: BaseException) -> OptionError:
 
 
 def _claim_study(study: optuna.Study, config: TuneConfig, training: RunConfig, metric: str) -> None:
-    """Note what a study is of, or refuse one that is of something else."""
+    """Note in a study what it searches, or raise `OptionError` if it searches something else."""
     settings = config.model_dump(mode="json", exclude={"trials", "storage", "base", "changes", "study"})
     about = json.dumps({**settings, "metric": metric, "training": training.model_dump(mode="json")}, sort_keys=True)
     if study.user_attrs.setdefault("about", about) != about:
         raise OptionError(
-            f"the storage holds a study called {config.study} that searches something else, or from another training:"
-            " choose another name (study)"
+            f"study must be a new name in this storage: the study {config.study} there searches something else, or with"
+            " another training"
         )
     study.set_user_attr("about", about)
 
 
 class _Sampler(BaseSampler):
-    """TPE whose draws follow from the seed and a trial's place, so that a search goes on as if it had not stopped."""
+    """Optuna's TPE sampler, seeded for each trial by its place: a resumed search draws what it would have drawn."""
 
     def __init__(self, seed: int, startup: int) -> None:
         self._seed, self._startup = seed, startup
@@ -312,7 +312,7 @@ class _Sampler(BaseSampler):
 
 
 class _Judge:
-    """Hands a trial's measurements to the study, and asks whether it is worth going on."""
+    """Report a trial's measurements to the study, and ask whether to prune it."""
 
     def __init__(self, trial: Trial, metric: str, config: RunConfig) -> None:
         self._trial, self._metric = trial, metric
@@ -322,12 +322,12 @@ class _Judge:
         self.value, self.pruned = math.nan, False
 
     def note(self, line: dict[str, Any]) -> None:
-        """Take down a measurement, at the place that it has among those of any training, however long its rollouts."""
+        """Report a measurement, at its place among those of the training, so that trials compare."""
         if line.get(self._metric) is None:
-            raise OptionError(f"the training measures no {self._metric}")
+            raise OptionError(f"metric must be one that the training measures, got {self._metric}")
         self.value = float(line[self._metric])
         step = min(int(line[self._unit] / self._gap), self._times)
-        if step > self._step:  # a run that goes on makes some measurements again
+        if step > self._step:  # a resumed run makes some measurements again
             self._trial.report(self.value, step)
             self._step = step
 
@@ -338,7 +338,7 @@ class _Judge:
 
 
 def _attempt(trial: Trial, study: optuna.Study, config: TuneConfig, folder: Path, metric: str, progress: bool) -> float:
-    """Train with a trial's values, or go on with its training; the metric at the end."""
+    """Train with a trial's values, or resume its training, and return the metric at the end."""
     try:
         values = [f"{key}={_suggested(trial, key, values)}" for key, values in config.space.items()]
         training = config.training(values)
@@ -366,7 +366,7 @@ def _suggested(trial: Trial, key: str, values: Range | tuple[Any, ...]) -> str:
 
 
 def _go_on(training: RunConfig, run: Path, judge: _Judge, progress: bool) -> bool:
-    """Begin the run in a folder, or go on with it; whether it came to its end."""
+    """Start or resume the run in a folder; return whether it reached its end."""
     if not (run / CONFIG).is_file():
         return train(training, run, progress, judge)
     for line in read_metrics(run):
@@ -379,7 +379,7 @@ def _run_of(trial: Trial | FrozenTrial) -> str:
 
 
 def _take_up_again(study: optuna.Study, trial: Trial | FrozenTrial) -> None:
-    """Have the next trial go on with the run of one that was stopped."""
+    """Have the next trial resume the run of one that was stopped."""
     study.enqueue_trial(trial.params, user_attrs={RUN: _run_of(trial)})
 
 

@@ -29,7 +29,7 @@ Item = TypeVar("Item", bound=np.generic)
 
 
 def joined(parts: Sequence[NDArray[Item]]) -> NDArray[Item]:
-    """Several batches as one; a single one as it is."""
+    """Return several batches as one; a single batch is returned as it is."""
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
@@ -45,7 +45,7 @@ class _Table:
 
     @property
     def view(self) -> ObservationPadder:
-        """What is seen of the game, which may change to one with other options."""
+        """The padder for the present game, which may change to one with other options."""
         if self._view.game is not self.games.game:
             self._view = ObservationPadder(self.games.game, self._seats)
         return self._view
@@ -75,7 +75,7 @@ class _Table:
         return self.observe(), rewards.astype(np.float32), dones, infos
 
     def _regret(self, actions: NDArray[Any]) -> NDArray[np.float64]:
-        """What the actions about to be taken are paid (B,) for what they cost."""
+        """Return the rewards (B,) of actions that are about to be taken, by their costs."""
         assert self._judge is not None
         values = self._judge.action_values(self.games.states)
         chosen = values[np.arange(len(values)), actions]
@@ -83,10 +83,10 @@ class _Table:
         return cost
 
     def _with_endings(self, index: NDArray[np.int64]) -> list[dict[str, Any]]:
-        """One info for each environment, with what stable-baselines3 reads of those that ended.
+        """Return an info for each environment, with the entries that stable-baselines3 reads of those that ended.
 
-        A game that its own limit cuts short has paid its result, so nothing is to be expected after it: it is no time
-        limit of stable-baselines3's, which would add the value of the last observation.
+        A game that ends by its own limit has paid its result, so no more reward is expected. It isn't a time limit in
+        the sense of stable-baselines3, which would add the value of the last observation.
         """
         infos = list(self._none)
         last = self.view.observe(self.games.states[index].view(np.recarray), self.games.seats[index])
@@ -142,7 +142,7 @@ class GamesVecEnv(VecEnv):
         super().__init__(int(self._ends[-1]), observation_box(size), spaces.Discrete(actions.pop()))
 
     def aim(self, reward: Paid, horizon: Horizon) -> None:
-        """Pay this from now on: what games pay, or for each decision what it costs by the judges' values."""
+        """Set the reward and the horizon from now on; see `trialea.training.config.Stage`."""
         self._by_regret = reward == "regret"
         for games in self.games:
             games.set_reward("win" if reward == "regret" else reward)
@@ -162,7 +162,7 @@ class GamesVecEnv(VecEnv):
         return self.observe()
 
     def observe(self) -> NDArray[np.float32]:
-        """What the learners see now, (B, D)."""
+        """Return the learners' present observations (B, D)."""
         self._masks = None
         return joined([table.observe() for table in self._tables])
 
@@ -180,7 +180,7 @@ class GamesVecEnv(VecEnv):
         return joined(observations), joined(rewards), joined(dones), list(chain(*infos))
 
     def action_masks(self) -> NDArray[np.int8]:
-        """The legal actions (B, A), worked out once for each step."""
+        """Return the legal actions (B, A), computed once for each step."""
         if self._masks is None:
             self._masks = joined([games.masks() for games in self.games])
         return self._masks

@@ -52,7 +52,9 @@ def test_a_run_whose_configuration_was_edited_is_not_gone_on_with(
     file = unfinished / "config.yaml"
     text = file.read_text()
     file.write_text(text.replace(*change))
-    with pytest.raises(OptionError, match=rf"not what the run was trained with, in {named}: put back .*config\.yaml"):
+    with pytest.raises(
+        OptionError, match=rf"must be what the run was started with, but {named} changed. Put back .*config\.yaml"
+    ):
         resume(unfinished, progress=False)
     newest = newest_checkpoint(unfinished / "checkpoints")
     assert newest is not None
@@ -67,7 +69,7 @@ def test_a_damaged_checkpoint_says_how_to_go_on_from_the_one_before(name: str, u
     content = (newest / name).read_bytes()
     (newest / name).write_bytes(b"{" if name == "config.yaml" else content[: len(content) // 2])
     with pytest.raises(
-        ModelFileError, match=rf"{newest.name} is not a readable checkpoint.* Delete .*{newest.name} to go on"
+        ModelFileError, match=rf"{newest.name} is not a readable checkpoint.* Delete .*{newest.name} to continue"
     ):
         resume(unfinished, progress=False)
     shutil.rmtree(newest)

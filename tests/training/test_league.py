@@ -33,7 +33,7 @@ def league_with(
 ) -> Any:
     """A league, its games of `game`, and the snapshots it was given."""
     league = League({"random": weight, "past": 3.0 * weight}, slots, priority, seed=7)
-    games = league.seat(game, None, count, "rotate")
+    games = league.new_batch(game, None, count, "rotate")
     games.seed(range(count))
     networks = [network_of(game, seed) for seed in range(snapshots)]
     for network in networks:
@@ -120,7 +120,7 @@ def test_where_the_learner_always_wins_all_are_drawn_alike() -> None:
 
 def test_without_past_selves_nothing_is_kept() -> None:
     league = League({"random": 1.0, "past": 0.0}, 3, "hard", seed=0)
-    games = league.seat(game_of("no_dice"), None, 4, 0)
+    games = league.new_batch(game_of("no_dice"), None, 4, 0)
     league.add(network_of(game_of("no_dice")))
     games.seed(range(4))
     env = GamesVecEnv(games, on_end=league.note)

@@ -179,7 +179,7 @@ def test_a_trial_worse_than_the_median_is_stopped(
 ) -> None:
     """Three trials, of which each measures more regret than the one before."""
     count = iter(range(100))
-    place = "trialea.training.callbacks" if base is BASE else "trialea.training.afterstate"
+    place = "trialea.training.callbacks" if base is BASE else "trialea.training.self_play"
     monkeypatch.setattr(f"{place}.measure_agents", lambda *_: {"win_rate/random": 0.5, "regret": float(next(count))})
     search = config(tmp_path, base, space={"seed": {"low": 0, "high": 9}}, trials=3)
     found = tune(search, tmp_path / "study", progress=False)
@@ -320,7 +320,7 @@ def test_what_does_not_fit_is_refused_before_anything_is_trained(
 
 
 def test_an_unknown_metric_is_refused_with_those_that_are_measured(tmp_path: Path) -> None:
-    with pytest.raises(OptionError, match="one of regret, optimal_share, win_rate/random, which.*not wins"):
+    with pytest.raises(OptionError, match="one of regret, optimal_share, win_rate/random, which.*got wins"):
         tune(config(tmp_path, metric="wins"), tmp_path / "study")
     assert not (tmp_path / "study").exists()
 
@@ -331,10 +331,10 @@ def test_another_search_in_the_folder_or_the_storage_is_refused(
     folder, _ = finished
     with pytest.raises(OptionError, match="another search, with other values of seed"):
         tune(load_tuning_config(folder.parent / "search.yaml", ["seed=5"]), folder)
-    with pytest.raises(OptionError, match="holds something else"):
+    with pytest.raises(OptionError, match="must be empty or hold this search"):
         tune(config(tmp_path), tmp_path)
     storage = f"storage=sqlite:///{folder / 'study.db'}"
-    with pytest.raises(OptionError, match="a study called some that searches something else"):
+    with pytest.raises(OptionError, match="study must be a new name in this storage: the study some there"):
         tune(load_tuning_config(folder.parent / "search.yaml", ["seed=5", storage]), tmp_path / "study")
 
 
@@ -356,7 +356,8 @@ def test_a_password_is_not_written_down(tmp_path: Path) -> None:
 def test_values_that_do_not_fit_together_are_told_and_passed_over(tmp_path: Path) -> None:
     """A rollout of 513 decisions in minibatches of 128 leaves one alone."""
     space = {"ppo.environments": [32, 27], "ppo.n_steps": [16, 19]}
-    found = tune(config(tmp_path, space=space, trials=8), tmp_path / "study", progress=False)
+    short = {**BASE, "frames": 100, "measure": {**BASE["measure"], "times": 1, "games": 4}}
+    found = tune(config(tmp_path, short, space=space, trials=8), tmp_path / "study", progress=False)
     refused = [trial for trial in found.trials if trial.refused]
     assert refused and all(trial.values == {"ppo.environments": 27, "ppo.n_steps": 19} for trial in refused)
     assert all(trial.state == "pruned" and "a single decision" in trial.refused for trial in refused)

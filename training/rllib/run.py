@@ -1,8 +1,8 @@
 """Train a policy in self-play with RLlib's PPO, as a configuration says: on one machine, or on a Ray cluster.
 
-Every seat is a learner, and there is no other opponent. Env runners play; the process that was started learns, measures
-and writes the run folder, so that they need nothing but the installed package. An env runner that is lost is started
-again, on whatever node has a core free, while the others go on.
+Every seat learns; there are no other opponents. Env runners play and need nothing but the installed package. The
+process that was started learns, measures and writes the run folder. If an env runner is lost, Ray starts another on
+any node with a free core, while the others continue.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ STATE = "state.npz"
 
 
 class ClusterError(TrialeaError):
-    """A cluster that cannot be reached, is too small, or no longer answers."""
+    """A cluster that can't be reached, is too small, or no longer answers."""
 
 
 class Learner:
-    """One policy, or one for each seat, that learns from playing against itself on RLlib's env runners.
+    """One policy, or one for each seat, that learns by playing against itself on RLlib's env runners.
 
     Attributes:
         algorithm: RLlib's.
         games, frames: games ended and decisions taken so far, by all seats.
-        unit, total: what the run is long in, and how long.
-        stopping: set to stop the run after its update.
+        unit, total: the unit of the run's length, and its length.
+        stopping: set it to stop the run after the present update.
     """
 
     unit = "frames"
@@ -69,15 +69,15 @@ class Learner:
 
     @cached_property
     def algorithm(self) -> Any:
-        """RLlib's PPO, made when it is first needed: a run that goes on makes it from where it stopped."""
+        """RLlib's PPO, made when it is first needed, so that a resumed run starts where it stopped."""
         try:
             algorithm = ppo_config(self._config, self._frames_before).build_algo()
         except Exception as error:
             if not self._config.env_runners:
                 raise
             raise ClusterError(  # RLlib has logged what each of them met
-                f"the env runners do not start ({error!r}): see the lines above. Every node needs the same versions of"
-                " Python, Ray and trialea"
+                f"the env runners do not start ({error!r}): see the lines above. Every node must have the same versions"
+                " of Python, Ray and trialea"
             ) from error
         if self._restored is not None:
             policies, optimizers = self._restored
@@ -99,8 +99,8 @@ class Learner:
         """Play a batch and learn from it.
 
         Raises:
-            IllegalActionError: somebody chose an illegal action.
-            ClusterError: no env runner has answered for as long as `patience` says.
+            IllegalActionError: a policy chose an illegal action.
+            ClusterError: no env runner has answered for `patience` seconds.
         """
         before, gives_up = self.frames, time.monotonic() + self._config.patience
         while self.frames == before:
@@ -113,16 +113,16 @@ class Learner:
             if self.frames == before and time.monotonic() > gives_up:
                 raise ClusterError(
                     f"no env runner has answered for {self._config.patience:g} seconds (`patience`). When the cluster"
-                    " is back, `trialea train --resume` goes on from the newest checkpoint"
+                    " is back, `trialea train --resume` continues from the newest checkpoint"
                 )
 
     def _policies(self) -> list[dict[str, torch.Tensor]]:
-        """The weights of each policy, as they stand, in the order of the seats."""
+        """Return the present weights of each policy, in the order of the seats."""
         learner = torch_learner(self.algorithm)
         return [dict(learner.module[module].state_dict()) for module in self._modules]
 
     def agent(self) -> Agent:
-        """The agent that the policies as they stand make."""
+        """Return the agent that plays by the present policies."""
         activation = self._config.ppo.activation
         agents = [
             ModelAgent(self._game, network_from(weights, activation), name="learner") for weights in self._policies()
@@ -130,7 +130,7 @@ class Learner:
         return agents[0] if self._config.policies == "shared" else SeatsAgent(self._game, agents, name="learner")
 
     def save_model(self, file: Path) -> None:
-        """Write the policies as they stand, whole or not at all."""
+        """Write the present policies, whole or not at all."""
         activation = self._config.ppo.activation
         if self._config.policies == "shared":
             write_policy(file, self._game.description(), self._policies()[0], activation)
@@ -138,7 +138,7 @@ class Learner:
             write_seats(file, self._game, self._policies(), activation)
 
     def save(self, target: Path, seconds: float) -> None:
-        """Save a run that stands between two batches, with the seconds it has taken."""
+        """Save the run between two batches, with the seconds that it has taken."""
         if target.exists():
             return
         learner = torch_learner(self.algorithm)
@@ -149,7 +149,7 @@ class Learner:
             np.savez(folder / STATE, games=self.games, frames=self.frames, seconds=seconds)
 
     def restore(self, folder: Path) -> float:
-        """Put the run back where `save` found it; returns the seconds it had taken. No code is read."""
+        """Restore the run that `save` saved and return the seconds that it had taken. No code is loaded."""
         with readable_checkpoint(folder):
             _, weights = read_model(folder / MODEL)
             shared = self._config.policies == "shared"
@@ -166,19 +166,19 @@ class Learner:
             return
         self.algorithm.stop()
         try:
-            Path(self.algorithm.logdir).rmdir()  # RLlib's own folder of results, of which it makes no use here
+            Path(self.algorithm.logdir).rmdir()  # RLlib's own folder of results, which stays empty
         except OSError:
             pass
 
 
 def _count(found: Mapping[str, Any], key: str) -> int:
-    """A number that RLlib reports; 0 where it reports none, or NaN, for nobody has played."""
+    """Return a number that RLlib reports; 0 if there is none or it is NaN because nothing was played."""
     value = found.get(key, 0)
     return int(value) if value > 0 else 0
 
 
 def torch_learner(algorithm: Any) -> Any:
-    """The learner of an algorithm that learns in this process."""
+    """Return the learner of an algorithm that learns in this process."""
     (found,) = algorithm.learner_group.foreach_learner(lambda learner: learner)
     return found.get()
 
@@ -191,11 +191,11 @@ def run(
     progress: bool,
     report: Report | None = None,
 ) -> bool:
-    """Go on with a run from a checkpoint, or from its beginning, to its end; False if it was stopped before."""
+    """Train in a run folder, from a checkpoint or the beginning; return False if the run was stopped before its end."""
     deterministic = torch.are_deterministic_algorithms_enabled()  # RLlib switches that on, for the whole process
     logger = logging.getLogger("ray.rllib")
     level = logger.level
-    logger.setLevel(logging.ERROR)  # it warns of what is as it should be
+    logger.setLevel(logging.ERROR)  # its warnings are about settings that are meant
     try:
         with _cluster(config):
             try:
@@ -221,11 +221,7 @@ def prepare(config: RllibConfig, fresh: bool) -> Learner:
 
 
 def check_cluster(config: RllibConfig) -> None:
-    """See that a cluster which is not to be started for the run alone can be reached and is large enough.
-
-    Raises:
-        ClusterError: it cannot, or is not.
-    """
+    """Raise `ClusterError` if a cluster that runs already can't be reached or is too small."""
     if config.address or ray.is_initialized():
         with _cluster(config):
             pass
@@ -233,7 +229,7 @@ def check_cluster(config: RllibConfig) -> None:
 
 @contextmanager
 def _cluster(config: RllibConfig) -> Iterator[None]:
-    """Ray as the configuration asks for it; where this process has a connection already, that one."""
+    """Connect to Ray as the configuration says, unless this process is connected already."""
     if ray.is_initialized():
         _check_size(config)
         yield
@@ -255,7 +251,7 @@ def _cluster(config: RllibConfig) -> Iterator[None]:
 
 
 def _check_listens(address: str) -> None:
-    """Raise `OSError` where nobody listens at a host and port: Ray itself would go on trying for many minutes."""
+    """Raise `OSError` if nothing listens at a host and port: Ray itself would retry for many minutes."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if host and port.isdigit():
         socket.create_connection((host, int(port)), timeout=10.0).close()
