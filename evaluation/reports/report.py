@@ -1,4 +1,7 @@
-"""One page that shows evaluations or a tournament: self-contained HTML, readable on a phone, by day and by night."""
+"""Reports of evaluations and tournaments: self-contained HTML for any screen, in light and dark colours.
+
+The pages are Jinja templates in `templates/`; the plots come from `plots`, figures as text from `text`.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +19,13 @@ from trialea.evaluation.tournaments.standings import Tournament, leads, unordere
 
 
 def write_report(evaluations: Sequence[Evaluation], path: str | Path, run_folders: Sequence[str | Path] = ()) -> Path:
-    """Write a report of some evaluations: one HTML file that needs nothing else, written whole or not at all.
+    """Write a report of some evaluations as one self-contained HTML file.
 
     Args:
-        evaluations: at least one, as from `evaluate`.
-        path: the file to write; its folder is made if need be.
-        run_folders: training runs, whose learning curves are shown together, as far as they have a `metrics.jsonl`:
-            one JSON object a line, with `frames` and any of `win_rate/<opponent>`, `regret` and `optimal_share`.
+        evaluations: at least one, from `evaluate`.
+        path: the file to write; missing folders are made.
+        run_folders: training runs whose learning curves to show. Their `metrics.jsonl` has one JSON object on each
+            line, with `frames` and any of `win_rate/<opponent>`, `regret` and `optimal_share`.
 
     Returns:
         The path of the file.
@@ -33,7 +36,7 @@ def write_report(evaluations: Sequence[Evaluation], path: str | Path, run_folder
         MissingExtraError: the extra `report` is not installed.
     """
     if not evaluations:
-        raise OptionError("a report needs at least one evaluation")
+        raise OptionError("evaluations must be at least one, got none")
     write_text(path, render(evaluations, [read_metrics(Path(run)) for run in run_folders]))
     return Path(path)
 
@@ -49,14 +52,14 @@ def write_tournament_report(tournament: Tournament, path: str | Path) -> Path:
 
 
 def check_can_report() -> None:
-    """Raise `MissingExtraError` where the extra `report` is not installed."""
+    """Raise `MissingExtraError` if the extra `report` is not installed."""
     _environment()
     with plots.settings():
         pass
 
 
 def render(evaluations: Sequence[Evaluation], runs: Sequence[Sequence[dict[str, Any]]] = ()) -> str:
-    """The report's HTML; see `write_report`."""
+    """Return the report's HTML; see `write_report`."""
     return _page(
         "report.html.j2",
         evaluations,
@@ -68,7 +71,7 @@ def render(evaluations: Sequence[Evaluation], runs: Sequence[Sequence[dict[str, 
 
 
 def render_tournament(tournament: Tournament) -> str:
-    """The HTML of a tournament's report; see `write_tournament_report`."""
+    """Return the HTML of a tournament's report; see `write_tournament_report`."""
     evaluation, ratings = tournament.evaluation, tournament.ratings
     verdicts: dict[tuple[str, str], str] = {}
     for winner, loser in leads(evaluation):
@@ -110,7 +113,7 @@ def _environment() -> Any:
 
 
 def _page(template: str, shown: Sequence[Evaluation], drawn: dict[str, str], **values: Any) -> str:
-    """A page from a template and its values. All text in them is escaped but that of the plots `drawn`.
+    """Return a page from a template and its values. All text is escaped except the plots in `drawn`.
 
     The template also gets `regret_plots`, keyed by the number of the evaluation and the agent's name, `luck_plots`,
     keyed by the number of the evaluation, and `versions`.
@@ -138,7 +141,7 @@ def _page(template: str, shown: Sequence[Evaluation], drawn: dict[str, str], **v
 
 
 def read_metrics(run_folder: Path) -> list[dict[str, Any]]:
-    """The measurements of a training run, none where it kept none; a line that cannot be read is left out."""
+    """Return the measurements of a training run, if there are any. Lines that cannot be read are left out."""
     path = run_folder / "metrics.jsonl"
     if not path.is_file():
         return []
@@ -154,7 +157,7 @@ def read_metrics(run_folder: Path) -> list[dict[str, Any]]:
 
 
 def _title(evaluations: Sequence[Evaluation]) -> str:
-    """The agent that all evaluations begin with, if there is one, and the game."""
+    """Return a title: the games, and the first agent if all evaluations have the same one."""
     firsts = {next(iter(evaluation.agents)) for evaluation in evaluations}
     games = ", ".join(dict.fromkeys(evaluation.game for evaluation in evaluations))
     return f"{firsts.pop()} in {games}" if len(firsts) == 1 else games

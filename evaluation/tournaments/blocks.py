@@ -1,4 +1,4 @@
-"""Blocks of games: what a worker plays of a tournament, and the files that keep it until all of them are there."""
+"""Blocks of games: the unit of work of a tournament, as a worker plays it and as a file keeps it."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ _OF_REGRET, _OF_LUCK = "regret/", "luck/"
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What a worker must know to play any block of a tournament.
+    """Everything that a worker needs to play any block of a tournament.
 
     Attributes:
-        game: what is played.
-        agents: (k) who plays: names, paths of model files, or agents.
-        seeds: (k) what the named agents' own random choices depend on.
-        names: (k) what they are called.
+        game: the game.
+        agents: (k) names, paths of model files, or agents.
+        seeds: (k) the seeds of the named agents' random choices.
+        names: (k) the agents' labels.
         schedule: all games.
-        size: games in a block; the last one may have fewer.
-        worst: how many of each agent's worst decisions to keep; None where regret is not measured.
+        size: games in a block; the last block may have fewer.
+        worst: how many of each agent's worst decisions to keep; None if regret is not measured.
         luck: whether luck is measured.
     """
 
@@ -55,18 +55,17 @@ class Job:
 
     @property
     def num_blocks(self) -> int:
-        """How many blocks the games make."""
+        """The number of blocks."""
         return -(-self.schedule.games // self.size)
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a block.
+    """The outcome of a block.
 
     Attributes:
         block: its number.
-        arrays: its finished games, what their decisions cost and what luck they had, as `match_of`, `regret_of` and
-            `luck_of` read them.
+        arrays: its finished games with their regret and luck, as `match_of`, `regret_of` and `luck_of` read them.
         failure: the first failure of an agent in it, if any; then not all its games are finished.
     """
 
@@ -75,8 +74,8 @@ class Outcome:
     failure: MatchFailure | None
 
 
-def play(job: Job, block: int) -> Outcome:
-    """Play a block. What comes of it depends on nothing but the job and its number."""
+def run_block(job: Job, block: int) -> Outcome:
+    """Play a block. The outcome depends only on the job and the block's number."""
     agents = [_agent(agent, job.game, seed) for agent, seed in zip(job.agents, job.seeds, strict=True)]
     numbers = np.arange(block * job.size, min((block + 1) * job.size, job.schedule.games))
     with _one_thread():
@@ -96,19 +95,19 @@ def play(job: Job, block: int) -> Outcome:
 
 
 def match_of(schedule: Schedule, parts: Sequence[Arrays]) -> Match:
-    """The games of some blocks, at least one, in one piece."""
+    """Return the games of some blocks, at least one, as one match."""
     return join([Match(schedule, *(arrays[name] for name in _OF_MATCH)) for arrays in parts])
 
 
 def regret_of(meter: RegretMeter, parts: Sequence[Arrays]) -> RegretMeter:
-    """`meter`, with what the decisions of some blocks cost added to it, in order."""
+    """Add the regret of some blocks to `meter`, in order, and return it."""
     for arrays in parts:
         meter.add_arrays(_under(_OF_REGRET, arrays))
     return meter
 
 
 def luck_of(meter: LuckMeter, parts: Sequence[Arrays]) -> LuckMeter:
-    """`meter`, with what luck the games of some blocks had added to it."""
+    """Add the luck of some blocks to `meter`, and return it."""
     for arrays in parts:
         meter.add_arrays(arrays["numbers"], _under(_OF_LUCK, arrays))
     return meter
@@ -124,25 +123,25 @@ def _agent(agent: str | Agent, game: Game, seed: int) -> Agent:
 
 @lru_cache(maxsize=64)
 def _named_agent(name: str, game: Game, seed: int) -> Agent:
-    """Made once in each process."""
+    """Return a named agent, which is made once in each process."""
     return make_agent(name, game, seed)
 
 
 @lru_cache(maxsize=4)
 def _solution(game: Game) -> SolutionValues:
-    """Read once in each process."""
+    """Return the solution, which is read once in each process."""
     return solution_of(game)
 
 
 @lru_cache(maxsize=4)
 def _values(game: Game, solved: bool) -> ValueFunction:
-    """Made once in each process, from the solution where there is known to be one."""
+    """Return the value function, which is made once in each process, from the solution if the game is `solved`."""
     return value_function_of(game, _solution(game) if solved else None)[0]
 
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """Let torch, where it is in use, add numbers up in the same order however many processors there are."""
+    """Run torch, if it is loaded, in one thread, so that sums don't depend on the number of processors."""
     torch = sys.modules.get("torch")
     if torch is None:
         yield
@@ -156,11 +155,11 @@ def _one_thread() -> Iterator[None]:
 
 
 class BlockFolder:
-    """The folder in which finished blocks lie, one file each, written whole or not at all.
+    """The folder of finished blocks, one file each, written atomically.
 
     Args:
         folder: made when the first block is written.
-        plan: a digest of what the tournament is; blocks of another one are not taken for its own.
+        plan: the digest of the tournament's plan; blocks with another digest are ignored.
     """
 
     def __init__(self, folder: Path, plan: str) -> None:
@@ -168,7 +167,7 @@ class BlockFolder:
         self._plan = plan
 
     def write(self, block: int, arrays: Arrays) -> None:
-        """Keep a finished block."""
+        """Write a finished block."""
         stored: dict[str, Any] = {"header": np.array(json.dumps({"plan": self._plan, "block": block})), **arrays}
         with atomic_path(self._file(block)) as temporary:
             np.savez_compressed(temporary, **stored)
@@ -189,7 +188,7 @@ class BlockFolder:
         return arrays if header == {"plan": self._plan, "block": block} and set(_OF_MATCH) <= set(arrays) else None
 
     def remove_leftovers(self) -> None:
-        """Delete what a process that died while writing left behind."""
+        """Delete the temporary files of a process that died while writing."""
         remove_leftovers(self._folder)
 
     def _file(self, block: int) -> Path:

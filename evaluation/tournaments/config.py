@@ -1,4 +1,7 @@
-"""The configuration of a tournament: typed, read from YAML, changed by `key=value`, unknown keys refused."""
+"""The configuration of a tournament: typed, read from YAML, changed by `key=value`.
+
+A new key also needs a row in docs/tournaments.md, and a field in `Plan` if results depend on it.
+"""
 
 from __future__ import annotations
 
@@ -22,26 +25,25 @@ FOLDER = "tournaments"
 
 
 class TournamentConfig(Settings):
-    """Everything that decides a tournament.
+    """The configuration of a tournament.
 
     Attributes:
-        game, players, options: what is played; by default for the fewest players.
-        agents: two or more: names or paths of runs or models; as a mapping, what each is to be called and its name or
-            path.
-        tables: with more agents than seats, who meets whom: `"all"` choices of agents, or a number of tables, at
-            least, that seats all agents equally often and lets every two meet.
-        games: at each table, at least; rounded up so that its agents hold all its seats equally often.
-        seed: from which the dice and the agents' own seeds follow.
+        game, players, options: the game; by default for the fewest players.
+        agents: at least two names or paths of runs or models, as a list, or as a mapping from labels.
+        tables: with more agents than seats: `"all"` choices of agents, or the least number of tables, at which all
+            agents sit equally often and every two meet.
+        games: the least number at each table; rounded up so that its agents hold all its seats equally often.
+        seed: of the dice and of the agents' own seeds.
         duplicate: whether all tables play all their seatings with the same dice.
-        regret: whether to measure regret, where the game is solved.
-        luck: whether to measure luck, where the game is solved or estimated.
+        regret: whether to measure regret, if the game is solved.
+        luck: whether to measure luck, if the game is solved or estimated.
         worst: how many of each agent's worst decisions to keep.
         confidence: of all intervals.
-        anchor: the agent whose rating is 0; by default the mean rating is.
-        resamples: how many resamples of the units the intervals of ratings come from.
-        block: how many games are played, and kept on disk, together.
-        workers: processes that play blocks at the same time; by default one for each processor.
-        backend: where they run: `"loky"`, on this machine; `"ray"`, on a Ray cluster.
+        anchor: the agent whose rating is 0; by default the mean rating is 0.
+        resamples: the number of resamples of the units, for the intervals of ratings.
+        block: games that are played and saved together.
+        workers: worker processes; by default one for each processor.
+        backend: `"loky"`: workers on this machine; `"ray"`: on a Ray cluster.
     """
 
     game: str
@@ -65,7 +67,7 @@ class TournamentConfig(Settings):
     @field_validator("agents", mode="before")
     @classmethod
     def _named(cls, agents: Any) -> Any:
-        """A list of agents as a mapping in which each is called by its own last name, made distinct by a number."""
+        """Turn a list of agents into a mapping: the label is the last part of the name or path, made unique."""
         if isinstance(agents, dict):
             return agents
         if not isinstance(agents, (list, tuple)):
@@ -86,12 +88,12 @@ class TournamentConfig(Settings):
         return agents
 
     def model_post_init(self, context: Any) -> None:
-        """Check what concerns several keys at once."""
+        """Check the keys that depend on each other."""
         if self.anchor and self.anchor not in self.agents:
             raise ValueError(f"anchor must be one of the agents, {', '.join(self.agents)}, got {self.anchor!r}")
 
     def make_game(self) -> Game:
-        """The game to be played."""
+        """Return the game."""
         return Game(get_spec(self.game).name, self.players, **self.options)
 
     def make_schedule(self, game: Game) -> Schedule:

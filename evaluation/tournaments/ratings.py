@@ -1,10 +1,11 @@
-"""Ratings fitted to all games at once, and the cycles that no rating can show.
+"""Ratings fitted to all games at once, and cycles, which no rating can show.
 
-The model is Luce's: at a table, agent i wins with a probability proportional to exp(theta_i). Of two agents that is the
-model of Bradley and Terry, of more the top place of Plackett and Luce's. Each game is broken into comparisons: who wins
-has beaten every other at the table, a shared win by its shares. Under Luce's model this gives the same ratings as the
-whole game does (Azari Soufiani, Chen, Parkes and Xia, "Generalized method-of-moments for rank aggregation", NIPS 2013).
-choix fits them (Maystre and Grossglauser, "Fast and accurate inference of Plackett-Luce models", NIPS 2015).
+The model is Luce's: at a table, agent i wins with a probability proportional to exp(theta_i). With two agents this is
+the model of Bradley and Terry; with more it is the top place of Plackett and Luce's. Each game is split into
+comparisons: the winner beats every other agent at the table, and a shared win counts by its shares. Under Luce's model
+this gives the same ratings as whole games do (Azari Soufiani, Chen, Parkes and Xia, "Generalized method-of-moments for
+rank aggregation", NIPS 2013). choix fits them (Maystre and Grossglauser, "Fast and accurate inference of Plackett-Luce
+models", NIPS 2015).
 """
 
 from __future__ import annotations
@@ -22,21 +23,21 @@ from trialea.envs.errors import needs_extra
 from trialea.evaluation.intervals import Interval
 from trialea.evaluation.matches.match import Match
 
-POINTS = 400 / log(10)  # a unit of theta in points: 400 points are odds of 10 to 1, as on Elo's scale
-_PRIOR = 0.5  # units that each of two agents that met has won beside those played
-_SAME = 1e-9  # shares that are closer are the same
+POINTS = 400 / log(10)  # points in a unit of theta: 400 points are odds of 10 to 1, as on Elo's scale
+_PRIOR = 0.5  # units won by each of two agents that met, added to those played
+_SAME = 1e-9  # shares closer than this are equal
 _MOST_ITERATIONS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class Ratings:
-    """How strong k agents are, if one number for each can say it.
+    """The strength of k agents, as one number for each.
 
     Attributes:
-        points, interval: (k) the rating, 400 points being odds of 10 to 1, and its interval; the anchor has 0, or where
-            there is none the mean of all ratings.
-        rank, rank_interval: (k) its place, 1 being the best, and the places that it has in so many of the resamples.
-        expected: (k) of (k): what the ratings say of each agent's wins against another, from 0 to 1; None for itself.
+        points, interval: (k) the rating and its interval; 400 points are odds of 10 to 1. The anchor has 0; without an
+            anchor the mean of all ratings is 0.
+        rank, rank_interval: (k) the rank, 1 for the best, and its interval over the resamples.
+        expected: (k) of (k): each agent's win rate against another according to the ratings; None for itself.
     """
 
     points: tuple[float, ...]
@@ -49,22 +50,21 @@ class Ratings:
 def fit_ratings(
     match: Match, confidence: float = 0.95, resamples: int = 1000, seed: int = 0, anchor: int | None = None
 ) -> Ratings:
-    """Ratings fitted to all games of a match at once, with intervals over its units.
+    """Return ratings fitted to all games of a match at once, with intervals over its units.
 
     The intervals come from the Bayesian bootstrap (Rubin, Annals of Statistics 9, 1981): in each resample every unit,
-    with all its games, has a random weight. Between two agents that met there is half a unit won by each beside what
-    was played, of random weight too; so an agent that never lost has a finite rating and an interval with a width.
-    Where all units in which two agents met went the same way, and neither won all, weighing them shows nothing: then
-    each of the two draws as much for itself as if units were won or lost whole, of as many as were played. For two
-    agents alone whose units are single games, or all alike, the interval is that of Jeffreys for a proportion, a near
-    relation of Wilson's.
+    with all its games, has a random weight. Half a unit won by each of two agents that met is added, also with random
+    weight. So an agent that never lost has a finite rating and an interval with a width. If all units in which two
+    agents met went the same way, and neither won all, their weights have no effect. Then they count as that many units,
+    each won or lost as a whole. For two agents alone whose units are single games, or all alike, this is Jeffreys'
+    interval for a proportion, which is close to Wilson's.
 
     Args:
-        match: what was played; every two agents are linked by games, if only through others.
+        match: the games; every two agents are linked by games, directly or through others.
         confidence: of the intervals.
-        resamples: how many.
+        resamples: the number of resamples.
         seed: of the random weights.
-        anchor: the agent whose rating is 0, without an interval; if None, the mean of all ratings is.
+        anchor: the agent whose rating is 0, without an interval; if None, the mean of all ratings is 0.
 
     Raises:
         MissingExtraError: choix is not installed.
@@ -109,10 +109,9 @@ def fit_ratings(
 
 
 def _comparisons(match: Match) -> Any:
-    """What each agent won over each other in each unit: a sparse (U, k k) array.
+    """Return the comparisons that each agent won against each other in each unit: a sparse (U, k k) array.
 
-    Each seat's share of a win is won over every seat that another agent held, so that holding more seats than others
-    counts for nothing.
+    Each seat's share of a win counts against every seat that another agent held, so holding more seats is no advantage.
     """
     from scipy.sparse import coo_array
 
@@ -126,7 +125,7 @@ def _comparisons(match: Match) -> Any:
 
 
 def _a_unit(by_unit: Any, k: int) -> NDArray[np.float64]:
-    """How much a unit holds of comparisons between every two agents, (k, k): the mean over those that hold any."""
+    """Return the mean number of comparisons between every two agents in a unit that has any, (k, k)."""
     compared = by_unit + by_unit[:, _other_way(k)]
     total, units = compared.sum(axis=0), (compared > 0).sum(axis=0)
     mean: NDArray[np.float64] = np.asarray(total / np.maximum(units, 1)).reshape(k, k)
@@ -134,7 +133,7 @@ def _a_unit(by_unit: Any, k: int) -> NDArray[np.float64]:
 
 
 def _all_alike(by_unit: Any, k: int) -> NDArray[np.bool_]:
-    """Between which two agents, (k, k), every unit that compares them has the same share of wins, neither 0 nor 1."""
+    """Return for every two agents, (k, k), whether all their units have the same share of wins, neither 0 nor 1."""
     won = by_unit.sum(axis=0)
     total = won + won[_other_way(k)]
     share = np.divide(won, total, out=np.zeros(k * k), where=total > 0)
@@ -145,24 +144,24 @@ def _all_alike(by_unit: Any, k: int) -> NDArray[np.bool_]:
 
 
 def _other_way(k: int) -> NDArray[np.int64]:
-    """Where (j, i) stands among the columns (k k), for each (i, j)."""
+    """Return the column of (j, i) among the columns (k k), for each (i, j)."""
     return np.arange(k * k).reshape(k, k).T.ravel()
 
 
 def _ranks(ratings: NDArray[np.float64]) -> NDArray[np.int64]:
-    """The place of each rating among those of its row, 1 for the highest."""
+    """Return the rank of each rating in its row, 1 for the highest."""
     ranks: NDArray[np.int64] = (ratings[:, None, :] > ratings[:, :, None]).sum(axis=2) + 1
     return ranks
 
 
 @dataclass(frozen=True, slots=True)
 class Lead:
-    """That one agent won more than another where both sat, beyond doubt at the confidence asked for.
+    """A significant lead of one agent over another, in the games in which both sat.
 
     Attributes:
-        agents: who won more, and over whom.
-        mean: by how much their win rates differ.
-        interval: its interval, above 0.
+        agents: the winner and the loser.
+        mean: the difference between their win rates.
+        interval: its interval, which is above 0.
     """
 
     agents: tuple[str, str]
@@ -171,7 +170,7 @@ class Lead:
 
 
 def find_cycles(leads: Mapping[tuple[str, str], Lead]) -> tuple[tuple[Lead, ...], ...]:
-    """The cycles among leads, keyed by (who won more, over whom): for every lead on one, a shortest through it."""
+    """Return the cycles among leads, keyed by (winner, loser): for every lead on a cycle, a shortest cycle."""
     above: dict[str, list[str]] = {}
     for winner, loser in leads:
         above.setdefault(winner, []).append(loser)
@@ -186,7 +185,7 @@ def find_cycles(leads: Mapping[tuple[str, str], Lead]) -> tuple[tuple[Lead, ...]
 
 
 def _shortest_path(above: Mapping[str, list[str]], start: str, end: str) -> list[str]:
-    """The agents on a shortest way down from `start` to `end`; empty if there is none."""
+    """Return the agents on a shortest path down from `start` to `end`; empty if there is none."""
     came_from: dict[str, str] = {}
     waiting = deque([start])
     while waiting:

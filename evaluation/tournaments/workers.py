@@ -1,4 +1,4 @@
-"""Where the blocks of a tournament are played: in processes of this machine, or on a Ray cluster."""
+"""Play blocks of a tournament in worker processes of this machine, or on a Ray cluster."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterator
 from concurrent.futures import BrokenExecutor
 
 from trialea.agents.parallel import backend, load_joblib, load_ray
-from trialea.evaluation.tournaments.blocks import Job, Outcome, play
+from trialea.evaluation.tournaments.blocks import Job, Outcome, run_block
 
 PURPOSE = "a tournament"
 _ON_RAY = "the backend ray"
@@ -15,13 +15,13 @@ _ROUNDS = 4  # blocks for each worker that Ray is handed together
 
 
 def play_all(name: str, workers: int | None, job: Job, waiting: deque[int]) -> Generator[Outcome, None, None]:
-    """What comes of the blocks that are waiting, in any order; `BrokenExecutor` where a process that plays dies.
+    """Play the waiting blocks and yield their outcomes in any order; raise `BrokenExecutor` if a worker dies.
 
-    A block is taken from those waiting when it is handed to a process: by emptying them the caller puts an end to it.
+    A block leaves `waiting` when it is handed to a worker. Clear `waiting` to stop early.
 
     Args:
         name, workers: the backend and its processes, as in the configuration of a tournament.
-        job: what is played.
+        job: the tournament.
         waiting: the numbers of the blocks.
     """
     if name == "ray":
@@ -30,20 +30,20 @@ def play_all(name: str, workers: int | None, job: Job, waiting: deque[int]) -> G
     joblib = load_joblib("tournament", PURPOSE)
     with backend(name, workers):
         parallel = joblib.Parallel(batch_size=1, return_as="generator_unordered")
-    yield from parallel(joblib.delayed(play)(job, block) for block in _taken(waiting, len(waiting)))
+    yield from parallel(joblib.delayed(run_block)(job, block) for block in _taken(waiting, len(waiting)))
 
 
 def check_backend(name: str) -> None:
-    """Raise `MissingExtraError` where what a backend needs is not installed."""
+    """Raise `MissingExtraError` if the packages of a backend are not installed."""
     load_joblib("tournament", PURPOSE)
     if name == "ray":
         load_ray(_ON_RAY)
 
 
 def _play_on_ray(workers: int | None, job: Job, waiting: deque[int]) -> Generator[Outcome, None, None]:
-    """The same on the cluster that Ray is connected to or `RAY_ADDRESS` names; without one, on this machine.
+    """Play on the cluster that Ray is connected to or `RAY_ADDRESS` names; without one, on this machine.
 
-    Ray's backend gives results only when all are there, so it is handed some blocks at a time.
+    Ray's backend returns results only when all are finished, so it gets some blocks at a time.
     """
     ray, joblib = load_ray(_ON_RAY), load_joblib("tournament", PURPOSE)
     if not ray.is_initialized():
@@ -54,13 +54,13 @@ def _play_on_ray(workers: int | None, job: Job, waiting: deque[int]) -> Generato
         with backend("ray", count):
             parallel = joblib.Parallel(batch_size=1)
         try:
-            yield from parallel(joblib.delayed(play)(job, block) for block in _taken(waiting, _ROUNDS * count))
+            yield from parallel(joblib.delayed(run_block)(job, block) for block in _taken(waiting, _ROUNDS * count))
         except ray.exceptions.RayError as error:
             raise BrokenExecutor(str(error)) from error
 
 
 def _taken(waiting: deque[int], most: int) -> Iterator[int]:
-    """Up to so many of the blocks that are waiting, each taken away when it is asked for."""
+    """Yield at most `most` of the waiting blocks, and remove each when it is yielded."""
     for _ in range(most):
         if not waiting:
             return

@@ -310,7 +310,7 @@ def test_a_stopped_tournament_says_how_to_continue(tmp_path: Path, monkeypatch: 
     def stop(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("trialea.evaluation.tournaments.workers.play", stop)
+    monkeypatch.setattr("trialea.evaluation.tournaments.workers.run_block", stop)
     done = cli("tournament", written(tmp_path, **SHORT), "--out", tmp_path / "run")
     assert done.code == 130
     assert f"To continue: trialea tournament --resume {tmp_path / 'run'}" in done.err
