@@ -238,7 +238,7 @@ class PairResult:
 
 @dataclass(frozen=True, slots=True)
 class SeatResult:
-    """The result of one seat, whoever held it.
+    """The result of one seat, over all agents that held it.
 
     Attributes:
         win_rate: the share of all games that the seat won.

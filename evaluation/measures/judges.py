@@ -1,6 +1,6 @@
 """Prepare the measuring of regret and luck: what `evaluate` and tournaments have in common.
 
-Both ask here for the solution and the value function of a game, and for the reason where there is none.
+Both ask here for the solution and the value function of a game, or for the reason why a game has none.
 """
 
 from __future__ import annotations
