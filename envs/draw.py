@@ -1,4 +1,4 @@
-"""Drawing with Pillow, shared by the games' pictures: a table cloth, dice, words, tracks.
+"""The canvas for the games' pictures, drawn with Pillow: a table cloth, dice, words, tracks.
 
 Needs the extra `render`. Everything is drawn at `_FINE` times its size and then shrunk, which smooths the
 edges; positions and sizes are in pixels of the finished picture. The font is Pillow's own, so no font file is
@@ -51,7 +51,7 @@ _PIPS: tuple[tuple[tuple[int, int], ...], ...] = (  # where the pips of each num
 
 
 def require_pictures() -> None:
-    """Raise `MissingExtraError` where Pillow is not installed."""
+    """Raise `MissingExtraError` if Pillow is not installed."""
     _pillow()
 
 
@@ -75,7 +75,7 @@ def blend(colour: Colour, other: Colour, share: float) -> Colour:
 
 
 class Canvas:
-    """A picture in the making.
+    """A picture that is being drawn.
 
     Args:
         width, height: its size in pixels.
@@ -89,7 +89,7 @@ class Canvas:
         self._draw = pillow.ImageDraw.Draw(self._image)
 
     def pixels(self) -> NDArray[np.uint8]:
-        """The picture, (height, width, 3) uint8."""
+        """Return the picture, (height, width, 3) uint8."""
         small = self._image.resize((self.width, self.height), _pillow().Image.Resampling.LANCZOS)
         return np.array(small, np.uint8)
 
@@ -103,33 +103,33 @@ class Canvas:
         radius: float = 0,
         outline: Colour | None = None,
     ) -> None:
-        """A rectangle with its upper left corner at (x, y): filled, rounded and with an outline if asked."""
+        """Draw a rectangle with its upper left corner at (x, y): filled, rounded and outlined as given."""
         corners = [_FINE * x, _FINE * y, _FINE * (x + width) - 1, _FINE * (y + height) - 1]
         self._draw.rounded_rectangle(corners, _FINE * radius, colour, outline, _FINE * 2 if outline else 0)
 
     def disc(self, x: float, y: float, radius: float, colour: Colour) -> None:
-        """A filled circle around (x, y)."""
+        """Draw a filled circle around (x, y)."""
         corners = [_FINE * (x - radius), _FINE * (y - radius), _FINE * (x + radius), _FINE * (y + radius)]
         self._draw.ellipse(corners, colour)
 
     def oval(self, x: float, y: float, across: float, down: float, colour: Colour) -> None:
-        """A filled ellipse around (x, y) that reaches so far to the sides, and up and down."""
+        """Draw a filled ellipse around (x, y), with its half width and half height."""
         corners = [_FINE * (x - across), _FINE * (y - down), _FINE * (x + across), _FINE * (y + down)]
         self._draw.ellipse(corners, colour)
 
     def line(self, x0: float, y0: float, x1: float, y1: float, colour: Colour, width: float) -> None:
-        """A straight line from (x0, y0) to (x1, y1)."""
+        """Draw a straight line from (x0, y0) to (x1, y1)."""
         self._draw.line([_FINE * v for v in (x0, y0, x1, y1)], colour, round(_FINE * width))
 
     def text(
         self, x: float, y: float, words: str, size: int, colour: Colour, anchor: str = "lm", bold: float = 0
     ) -> None:
-        """Words at (x, y); `anchor`: `"lm"` left, `"mm"` centred, `"rm"` right; `bold` thickens."""
+        """Draw words at (x, y); `anchor`: `"lm"` left, `"mm"` centred, `"rm"` right; `bold` thickens."""
         stroke = round(_FINE * bold)
         self._draw.text((_FINE * x, _FINE * y), words, colour, _font(_FINE * size), anchor, stroke_width=stroke)
 
     def die(self, x: float, y: float, size: float, colour: Colour, face: str, ink: Colour) -> None:
-        """A die with its upper left corner at (x, y), and a number, a letter or one of + − × ÷ on it."""
+        """Draw a die with its upper left corner at (x, y), and a number, a letter or one of + − × ÷ on it."""
         radius = size / 6
         self.box(x + size / 24, y + size / 16, size, size, blend(CLOTH, (0, 0, 0), 0.45), radius)
         self.box(x, y, size, size, blend(colour, (0, 0, 0), 0.22), radius)
@@ -140,7 +140,7 @@ class Canvas:
         self._face(x + size / 2, y + size * 0.47, size, face, ink)
 
     def pip_die(self, x: float, y: float, size: float, colour: Colour, number: int, ink: Colour) -> None:
-        """An ordinary die with its upper left corner at (x, y) and `number` (0 to 6) pips on it."""
+        """Draw an ordinary die with its upper left corner at (x, y) and `number` (0 to 6) pips on it."""
         self.die(x, y, size, colour, "", ink)
         for across, down in _PIPS[number]:
             self.disc(x + size * (0.5 + 0.24 * across), y + size * (0.47 + 0.24 * down), size * 0.085, ink)
@@ -164,7 +164,7 @@ class Canvas:
             self.text(x, y, face, round(size * 0.62), ink, "mm", bold=size / 64)
 
     def track(self, x: float, y: float, width: float, height: float, share: float, colour: Colour, parts: int) -> None:
-        """A trough filled to `share` (cut to 0 to 1), with marks that divide it into so many parts."""
+        """Draw a bar that is filled to `share` (clipped to 0 to 1), with marks that divide it into `parts`."""
         self.box(x, y, width, height, TROUGH, height / 2)
         filled = min(1.0, max(0.0, share)) * width
         if filled > 0:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from trialea.envs.checks import check_seed
 from trialea.envs.errors import IllegalActionError, NotResetError
 from trialea.envs.game import Game
+from trialea.envs.jit import plain
 from trialea.envs.learner import LearnerBatch, Seat, first_player_of
 from trialea.envs.opponents import OpponentsLike
 from trialea.envs.spaces import LegalDiscrete, observation_box
@@ -119,12 +120,20 @@ class SingleAgentEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
     def _outcome(self) -> tuple[NDArray[np.float32], dict[str, Any]]:
         if self.render_mode == "human":
             self._renderer.render(self.state)
-        return self._games.observe()[0], {"action_mask": self.action_masks()}
+        observation, mask = self._view()
+        return observation, {"action_mask": mask}
+
+    def _view(self) -> tuple[NDArray[np.float32], NDArray[np.int8]]:
+        """Return the learner's observation (D,) and legal actions (A,)."""
+        game = self.game
+        observation = np.empty(game.observation_size, np.float32)
+        mask = np.empty(game.num_actions, np.int8)
+        game.loops.observe_one(plain(self._games.states), self.seat, game.tables, observation, mask)
+        return observation, mask
 
     def action_masks(self) -> NDArray[np.int8]:
         """Return the learner's legal actions, (A,) int8; all zero once its game has ended."""
-        mask: NDArray[np.int8] = self._games.masks()[0]
-        return mask
+        return self._view()[1]
 
     def clone(self, seed: int | None = None) -> SingleAgentEnv:
         """Return a copy of the environment in mid-game, with the same future throws, or with others if `seed` is given.

@@ -1,4 +1,4 @@
-"""Last Die in words: the names of actions and of an observation's entries, and what a person types."""
+"""The words of Last Die: names of actions and observations, and the commands of a person at the terminal."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def action_name(game: Game, state: Any, action: int) -> str:
-    """The action in words: `"throw all the dice in hand"`, or with `steer` such as `"send 2 left, 1 right"`."""
+    """Return the action in words: `"throw all the dice in hand"`, or with `steer` such as `"send 2 left, 1 right"`."""
     if not game.options.steer:
         return "throw all the dice in hand"
     right = int(state.sent) - action
@@ -26,7 +26,7 @@ def action_name(game: Game, state: Any, action: int) -> str:
 
 
 def why_illegal(game: Game, state: Any, action: int) -> str:
-    """Why the rules refuse `action` in `state`, for an action in range that they do refuse (only with `steer`)."""
+    """Return why the rules refuse `action`, which is in range, in `state` (only with `steer`)."""
     return f"only {dice(int(state.sent))} showing 3 or 5 can be sent on"
 
 
@@ -36,7 +36,7 @@ def dice(count: int) -> str:
 
 
 def throw_name(game: Game, state: Any) -> str:
-    """What is on the table in one line: the mover's own throw, such as `"1 3 6"`, where it is to be steered.
+    """Return the dice on the table in one line: the mover's own throw, such as `"1 3 6"`, if it is to be steered.
 
     Otherwise the mover is to throw: `"2 dice in hand"`, and the throw before, `"2 dice in hand, after 1 3 6"`.
     """
@@ -47,17 +47,17 @@ def throw_name(game: Game, state: Any) -> str:
 
 
 def latest_throw(state: Any) -> list[int]:
-    """The numbers on the dice of the latest throw."""
+    """Return the numbers on the dice of the latest throw."""
     return [int(face) + 1 for face in state.faces[: state.thrown]]
 
 
 def table_order(game: Game, state: Any) -> list[int]:
-    """The players clockwise round the table, from the first opener."""
+    """Return the players clockwise round the table, from the first opener."""
     return sorted(range(game.num_players), key=lambda player: int(state.place[player]))
 
 
 def opener(game: Game, state: Any) -> int:
-    """The player who opened the round that is played, or was played last."""
+    """Return the player who opened the current round, or the last one of a game that is over."""
     return table_order(game, state)[(int(state.rounds) - int(state.over)) % game.num_players]
 
 
@@ -98,7 +98,7 @@ def _seating_total(state: Any, player: int, number: int) -> int:
 
 
 def how_to(game: Game, state: Any) -> list[str]:
-    """What a person may type in `state` besides a number from the menu, one line for each command."""
+    """Return the commands besides a number from the menu that make sense in `state`, a line each."""
     if not game.options.steer:
         return [f"t   throw {dice(int(state.held[state.mover]))}"]
     sent = dice(int(state.sent))
@@ -109,7 +109,7 @@ def how_to(game: Game, state: Any) -> list[str]:
 
 
 def parse_action(game: Game, state: Any, line: str) -> int | None:
-    """The action that a typed line stands for, legal or not; None if it is none of the game's commands.
+    """Return the action for a typed line, legal or not; None if the line is not one of the game's commands.
 
     `"t"` or an empty line throws; with `steer`, `"l 2"` sends two dice left and `"r 2"` two dice right.
 
@@ -129,12 +129,12 @@ def parse_action(game: Game, state: Any, line: str) -> int | None:
 
 
 def menu(game: Game, state: Any) -> list[list[int]]:
-    """The legal actions that a person picks from a list: each a group of its own."""
+    """Return the legal actions to be picked from a list, each a group of its own."""
     return [[action] for action in range(int(state.sent) + 1)]
 
 
 def observation_names(game: Game) -> list[str]:
-    """The name of every entry of the observation, in order."""
+    """Return the name of every entry of the observation, in order."""
     names: list[str] = []
     for offset in range(game.num_players):
         whose = "observer" if offset == 0 else f"player {offset} to the observer's left"

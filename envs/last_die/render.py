@@ -1,4 +1,4 @@
-"""Last Die to look at: a state as text for a terminal, and as a picture."""
+"""A state of Last Die as text for a terminal, and as a picture."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _BONE: Colour = (240, 232, 212)
 
 
 def _fates(game: Game, state: Any) -> list[tuple[str, str]]:
-    """The dice to be thrown, as `?`, or those of the latest throw; with the word for where each goes."""
+    """Return the dice to be thrown, as `?`, or the latest throw, with the word for where each die goes."""
     if state.pending:
         return [("?", "")] * int(state.pending).bit_count()
     three, five = ("on", "on") if game.options.steer else ("left", "right")
@@ -48,7 +48,7 @@ def _fates(game: Game, state: Any) -> list[tuple[str, str]]:
 
 
 def _thrower(game: Game, state: Any) -> str:
-    """Who throws, or threw last; empty before the first throw."""
+    """Return the player who throws, or threw last; empty before the first throw."""
     if state.pending:
         return f"player_{state.mover} throws"
     if not state.thrown:
@@ -57,7 +57,7 @@ def _thrower(game: Game, state: Any) -> str:
 
 
 def _status(game: Game, state: Any) -> str:
-    """Who is to do what, or who has won."""
+    """Return the line that says who acts next, or who has won."""
     if state.over:
         winners = [f"player_{player}" for player in range(game.num_players) if state.share[player] > 0]
         if len(winners) == 1:
@@ -70,7 +70,7 @@ def _status(game: Game, state: Any) -> str:
 
 
 def _round(game: Game, state: Any) -> str:
-    """How far the game is, and whose round it is."""
+    """Return the line with the number of the round and its opener."""
     rounds = game.options.rounds_each * game.num_players
     whose = f"player_{opener(game, state)}"
     how = f"{whose} opens" if state.opening else f"opened by {whose}"
@@ -78,7 +78,7 @@ def _round(game: Game, state: Any) -> str:
 
 
 def text(game: Game, state: Any) -> str:
-    """The state as text: the round, the latest throw, who is to move, and the players clockwise from the first."""
+    """Return the state as text: the round, the latest throw, the mover, and the players clockwise from the first."""
     lines = [_round(game, state)]
     fates = _fates(game, state)
     if fates:
@@ -99,7 +99,7 @@ def text(game: Game, state: Any) -> str:
 
 
 def picture(game: Game, state: Any) -> NDArray[np.uint8]:
-    """The state as an RGB picture, (560, 720, 3) uint8: the players round the table, the latest throw on it."""
+    """Return the state as an RGB picture, (560, 720, 3) uint8: the players round the table, the latest throw on it."""
     canvas = Canvas(_WIDTH, _HEIGHT)
     x, y = _CENTRE
     canvas.oval(x, y, _REACH[0] - 20, _REACH[1] - 16, blend(CLOTH, PANEL, 0.7))
@@ -114,7 +114,7 @@ def picture(game: Game, state: Any) -> NDArray[np.uint8]:
 
 
 def _draw_throw(canvas: Canvas, game: Game, state: Any) -> None:
-    """The dice in the middle of the table, with who threw them and where they go."""
+    """Draw the dice in the middle of the table, with the thrower and where each die goes."""
     fates = _fates(game, state)
     middle, y = _CENTRE
     left = middle - (len(fates) * (_DIE + _GAP) - _GAP) / 2
@@ -129,7 +129,7 @@ def _draw_throw(canvas: Canvas, game: Game, state: Any) -> None:
 
 
 def _draw_player(canvas: Canvas, game: Game, state: Any, player: int, x: float, y: float) -> None:
-    """A player's panel around (x, y): name, score, and a small die for each die in hand."""
+    """Draw a player's panel around (x, y): name, score, and a small die for each die in hand."""
     width, height = _PLAYER
     left, top = x - width / 2, y - height / 2
     wins, colour = state.share[player] > 0, SEATS[player]

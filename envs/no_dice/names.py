@@ -1,4 +1,4 @@
-"""No Dice in words: the names of actions and of an observation's entries, and what a person types."""
+"""The words of No Dice: names of actions and observations, and the commands of a person at the terminal."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 
 
 def rerolled_dice(action: int) -> list[int]:
-    """The dice that a rethrow action throws again."""
+    """Return the dice that a rethrow action throws again."""
     return [die for die in range(NUM_DICE) if (action + 1) >> die & 1]
 
 
 def symbols(state: Any) -> list[int | str]:
-    """The faces of the five dice on the table."""
+    """Return the faces of the five dice on the table."""
     return [FACES[die][state.dice[die]] for die in range(NUM_DICE)]
 
 
 def _formula(shown: list[int | str], action: int) -> str:
-    """An expression action as it reads, without its result."""
+    """Return an expression action as it is written, without its result."""
     expression = EXPRESSIONS[action - NUM_REROLLS]
     words = [str(shown[die]) for die in expression.dice]
     if expression.bracket == "left":
@@ -45,7 +45,7 @@ def _formula(shown: list[int | str], action: int) -> str:
 
 
 def action_name(game: Game, state: Any, action: int) -> str:
-    """The action in words.
+    """Return the action in words.
 
     `"reroll dice 0, 3"`, `"(5 − 3) ÷ 0 = 0"`, `"5 − 4 = 1, and 2 + 3 left over: 6"`, `"add up the faces: 9"`.
     """
@@ -65,7 +65,7 @@ def action_name(game: Game, state: Any, action: int) -> str:
 
 
 def why_illegal(game: Game, state: Any, action: int) -> str:
-    """Why the rules refuse `action` in `state`, for an action in range that they do refuse."""
+    """Return why the rules refuse `action`, which is in range, in `state`."""
     if action < NUM_REROLLS:
         return f"all {game.options.throws} throws of this turn are made"
     if action == ADD_UP:
@@ -89,19 +89,19 @@ def opening(game: Game, state: Any) -> dict[str, NDArray[np.int64]]:
 
 
 def throw_name(game: Game, state: Any) -> str:
-    """The dice on the table in one line, such as `"5 3 0 ÷ −"`."""
+    """Return the dice on the table in one line, such as `"5 3 0 ÷ −"`."""
     return " ".join(map(str, symbols(state)))
 
 
 def how_to(game: Game, state: Any) -> list[str]:
-    """What a person may type in `state` besides a number from the menu, one line for each command."""
+    """Return the commands besides a number from the menu that make sense in `state`, a line each."""
     if state.throws >= game.options.throws:
         return []
     return ["r 0 3   throw dice 0 and 3 again (r and the dice; `r all` throws all five)"]
 
 
 def parse_action(game: Game, state: Any, line: str) -> int | None:
-    """The action that a typed line such as `"r 0 3"`, `"r 03"` or `"r all"` stands for, legal or not.
+    """Return the action for a typed line such as `"r 0 3"`, `"r 03"` or `"r all"`, legal or not.
 
     None if it is none of the game's commands.
 
@@ -121,7 +121,7 @@ def parse_action(game: Game, state: Any, line: str) -> int | None:
 
 
 def menu(game: Game, state: Any) -> list[list[int]]:
-    """The legal actions that a person picks from a list, in groups that come to the same, the plainest first.
+    """Return the legal actions to be picked from a list, in groups of the same effect, the simplest first.
 
     Here: every way to stop, a group for each score, from the lowest.
     """
@@ -138,7 +138,7 @@ def menu(game: Game, state: Any) -> list[list[int]]:
 
 
 def observation_names(game: Game) -> list[str]:
-    """The name of every entry of the observation, in order."""
+    """Return the name of every entry of the observation, in order."""
     names = [f"die {die} shows {FACES[die][face]} (face {face})" for die in range(NUM_DICE) for face in range(6)]
     names += [f"throws left: {left}" for left in range(game.options.throws)]
     for offset in range(game.num_players):

@@ -1,4 +1,4 @@
-"""No Dice to look at: a state as text for a terminal, and as a picture."""
+"""A state of No Dice as text for a terminal, and as a picture."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ _DICE_COLOURS: tuple[tuple[Colour, Colour], ...] = (  # body and ink
 
 
 def _faces(state: Any) -> list[str]:
-    """What the five dice show; `?` for dice that are still to be thrown."""
+    """Return the faces of the five dice; `?` for dice that are still to be thrown."""
     return ["?" if state.pending >> die & 1 else str(face) for die, face in enumerate(symbols(state))]
 
 
 def _status(game: Game, state: Any) -> tuple[str, str]:
-    """Who is to move or has won, and how far the turn is."""
+    """Return the line that says who is to move or has won, and the number of the throw."""
     if state.over:
         return f"player_{state.mover} wins", ""
     made, limit = int(state.throws), game.options.throws
@@ -59,7 +59,7 @@ def _status(game: Game, state: Any) -> tuple[str, str]:
 
 
 def text(game: Game, state: Any) -> str:
-    """The state as text: the dice with their numbers, who is to move, and every player's total."""
+    """Return the state as text: the dice with their numbers, who is to move, and every player's total."""
     status, turn = _status(game, state)
     lines = [
         " ".join("┌───┐" for _ in range(NUM_DICE)),
@@ -79,7 +79,7 @@ def text(game: Game, state: Any) -> str:
 
 
 def picture(game: Game, state: Any) -> NDArray[np.uint8]:
-    """The state as an RGB picture, (height, 640, 3) uint8; the height depends on the players alone."""
+    """Return the state as an RGB picture, (height, 640, 3) uint8; the height depends on the players alone."""
     canvas = Canvas(_WIDTH, _TOP + _ROW * game.num_players + 28)
     left = (_WIDTH - NUM_DICE * _DIE - (NUM_DICE - 1) * _GAP) / 2
     for die, face in enumerate(_faces(state)):
@@ -104,7 +104,7 @@ def picture(game: Game, state: Any) -> NDArray[np.uint8]:
 
 
 def _draw_player(canvas: Canvas, game: Game, state: Any, seat: int, left: float, y: float) -> None:
-    """A player's row, around the height `y`: name, track from 0 to the target, total."""
+    """Draw a player's row, around the height `y`: name, track from 0 to the target, total."""
     target, total = game.options.target, int(state.scores[seat])
     out = bool(state.finished[seat]) and not state.share[seat]
     to_move = seat == state.mover
@@ -125,7 +125,7 @@ def _draw_player(canvas: Canvas, game: Game, state: Any, seat: int, left: float,
 
 
 def _marks(target: int) -> int:
-    """Into how many parts a track is divided, so that each stands for a round number of points."""
+    """Return the number of parts of a track, so that each stands for a round number of points."""
     for step in (1, 2, 5, 10, 20, 25, 50, 100, 200):
         if target % step == 0 and target // step <= 10:
             return target // step

@@ -1,4 +1,4 @@
-"""Poker Figures in words: the names of actions and of an observation's entries, and what a person types."""
+"""The words of Poker Figures: names of actions and observations, and the commands of a person at the terminal."""
 
 from __future__ import annotations
 
@@ -33,27 +33,27 @@ FIGURE_NAMES = ("ace", "king", "queen", "jack", "ten")
 
 
 def symbols(state: Any) -> list[str]:
-    """The faces of the five dice on the table, in their order."""
+    """Return the faces of the five dice on the table, in their order."""
     return [FACES[face] for face in state.dice]
 
 
 def rerolled_places(action: int) -> list[int]:
-    """The places of the dice that a rethrow action throws again."""
+    """Return the places of the dice that a rethrow action throws again."""
     return [place for place in range(NUM_DICE) if (action + 1) >> place & 1]
 
 
 def cells(state: Any, seat: int, row: int) -> list[int]:
-    """The filled cells of a player's row, from the left."""
+    """Return the filled cells of a player's row, from the left."""
     return [int(cell) for cell in state.sheet[seat][row] if cell]
 
 
 def is_played(game: Game, row: int) -> bool:
-    """Whether the table plays the row."""
+    """Return whether the row is part of this game."""
     return bool(game.tables.in_play >> row & 1)
 
 
 def closer(game: Game, state: Any, row: int) -> int | None:
-    """The seat that has closed the row, None where it is open."""
+    """Return the seat that has closed the row; None if it is open."""
     for seat in range(game.num_players):
         if len(cells(state, seat, row)) == game.options.columns:
             return seat
@@ -61,19 +61,19 @@ def closer(game: Game, state: Any, row: int) -> int | None:
 
 
 def counts_double(game: Game, state: Any, row: int) -> bool:
-    """Whether the row is closed and somebody has no cell in it."""
+    """Return whether the row is closed and some player has no cell in it."""
     unopened = any(not cells(state, seat, row) for seat in range(game.num_players))
     return unopened and closer(game, state, row) is not None
 
 
 def count_now(game: Game, state: Any, row: int) -> int:
-    """What the dice on the table count in the row, without what is set aside."""
+    """Return the points of the dice on the table in the row, without the points set aside."""
     hand = game.tables.hand_of[sum(int(face) * 6**place for place, face in enumerate(state.dice))]
     return int(game.tables.points[int(state.fresh), hand, row])
 
 
 def action_name(game: Game, state: Any, action: int) -> str:
-    """The action in words.
+    """Return the action in words.
 
     `"reroll dice 3, 4 (9 9)"`, `"write R D D D V in queens: 6"`, `"set aside D D D D 9 for queens: 9, throw all
     five"`, `"write D X R R 9 in queens: 9 + 3 = 12"`, `"pass"`.
@@ -94,7 +94,7 @@ def action_name(game: Game, state: Any, action: int) -> str:
 
 
 def why_illegal(game: Game, state: Any, action: int) -> str:
-    """Why the rules refuse `action` in `state`, for an action in range that they do refuse."""
+    """Return why the rules refuse `action`, which is in range, in `state`."""
     if action == PASS:
         return f"a player passes only after the last throw, and this was throw {state.throws} of {NUM_THROWS}"
     if action < NUM_REROLLS:
@@ -115,7 +115,7 @@ def why_illegal(game: Game, state: Any, action: int) -> str:
 
 
 def _why_no_cell(game: Game, state: Any, row: int) -> str:
-    """Why the mover can fill no cell of the row, whatever the dice; empty if it can."""
+    """Return why the mover can fill no cell of the row, whatever the dice; empty if it can."""
     name, columns = ROW_NAMES[row], game.options.columns
     if not is_played(game, row):
         remedy = "it takes poker_row=True" if row == POKER else f"rows={game.options.rows!r}"
@@ -129,7 +129,7 @@ def _why_no_cell(game: Game, state: Any, row: int) -> str:
 
 
 def _why_not_taken(game: Game, state: Any, row: int) -> str:
-    """Why the mover's next cell of the row does not take what lies on the table."""
+    """Return why the mover's next cell of the row does not take the dice on the table."""
     result = count_now(game, state, row) + int(state.aside)
     column = len(cells(state, state.mover, row))
     if result:
@@ -150,12 +150,12 @@ def opening(game: Game, state: Any) -> dict[str, NDArray[np.int64]]:
 
 
 def throw_name(game: Game, state: Any) -> str:
-    """The dice on the table in one line, such as `"R D D D V"`, and whether they are de mão."""
+    """Return the dice on the table in one line, such as `"R D D D V"`, and whether they are de mão."""
     return " ".join(symbols(state)) + (" (de mão)" if state.fresh else "")
 
 
 def offered_rethrow(dice: Any, places: list[int]) -> int:
-    """The rethrow that is offered for throwing again the dice at `places`: of equal dice those at the lowest."""
+    """Return the rethrow on offer for the dice at `places`: of equal dice, the ones at the lowest places."""
     faces = [int(face) for face in dice]
     chosen: set[int] = set()
     for place in sorted(places):
@@ -165,7 +165,7 @@ def offered_rethrow(dice: Any, places: list[int]) -> int:
 
 
 def how_to(game: Game, state: Any) -> list[str]:
-    """What a person may type in `state` besides a number from the menu, one line for each command."""
+    """Return the commands besides a number from the menu that make sense in `state`, a line each."""
     if state.throws >= NUM_THROWS:
         return ["w D     write in the row of queens (w and the row's letter)", "p       pass"]
     lines = [
@@ -178,7 +178,7 @@ def how_to(game: Game, state: Any) -> list[str]:
 
 
 def parse_action(game: Game, state: Any, line: str) -> int | None:
-    """The action that a typed line such as `"r 0 3"`, `"r all"`, `"w D"`, `"s D"` or `"p"` stands for, legal or not.
+    """Return the action for a typed line such as `"r 0 3"`, `"r all"`, `"w D"`, `"s D"` or `"p"`, legal or not.
 
     None if it is none of the game's commands.
 
@@ -204,13 +204,13 @@ def parse_action(game: Game, state: Any, line: str) -> int | None:
 
 
 def menu(game: Game, state: Any) -> list[list[int]]:
-    """The legal actions that a person picks from a list, each a group of its own: all but the rethrows."""
+    """Return the legal actions to be picked from a list, each a group of its own: all but the rethrows."""
     single = np.array([state], game.state_dtype).view(np.recarray)
     return [[action] for action in np.flatnonzero(game.masks(single)[0]).tolist() if action >= NUM_REROLLS]
 
 
 def observation_names(game: Game) -> list[str]:
-    """The name of every entry of the observation, in order."""
+    """Return the name of every entry of the observation, in order."""
     names = [f"die {place} shows {face}" for place in range(NUM_DICE) for face in FACES]
     names += [f"throws left: {left}" for left in range(NUM_THROWS)]
     names += ["de mão", "points set aside", "observer's turns / max_turns"]

@@ -1,4 +1,4 @@
-"""Poker Figures to look at: a state as text for a terminal, and as a picture."""
+"""A state of Poker Figures as text for a terminal, and as a picture."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ _INKS: tuple[Colour, ...] = (  # of the faces, as they go: ace, king, queen, jac
 
 
 def _faces(state: Any) -> list[str]:
-    """What the five dice show; `?` for dice that are still to be thrown."""
+    """Return the faces of the five dice; `?` for dice that are still to be thrown."""
     return ["?" if state.pending >> place & 1 else face for place, face in enumerate(symbols(state))]
 
 
 def _status(game: Game, state: Any) -> tuple[str, str]:
-    """Who is to move or has won, and how far the turn is."""
+    """Return the line that says who is to move or has won, and the number of the throw."""
     if state.over:
         turns = game.options.max_turns
         return _winners(game, state), f"cut short after {turns} turn{'s' * (turns > 1)}" if state.truncated else ""
@@ -73,29 +73,29 @@ def _winners(game: Game, state: Any) -> str:
 
 
 def _aside(state: Any) -> str:
-    """What is set aside in this turn, if anything."""
+    """Return the points that are set aside in this turn, in words; empty if there are none."""
     return f"set aside for {ROW_NAMES[state.bound - 1]}: {state.aside}" if state.bound else ""
 
 
 def _rows(game: Game) -> list[int]:
-    """The rows that the table plays."""
+    """Return the rows of this game."""
     return [row for row in range(NUM_ROWS) if is_played(game, row)]
 
 
 def _mark(game: Game, state: Any, row: int) -> str:
-    """Whether the row is closed, and counts double."""
+    """Return whether the row is closed, and whether it counts double."""
     if closer(game, state, row) is None:
         return ""
     return "closed, double" if counts_double(game, state, row) else "closed"
 
 
 def _is_marked(state: Any, seat: int) -> bool:
-    """Whether a player's sheet is lit: the winners' at the end, and before it that of the player to move."""
+    """Return whether a player's sheet is highlighted: the mover's, and at the end the winners'."""
     return bool(state.share[seat]) if state.over else seat == state.mover
 
 
 def text(game: Game, state: Any) -> str:
-    """The state as text: the dice with their places, who is to move, and everybody's sheet with its total."""
+    """Return the state as text: the dice with their places, who is to move, and everybody's sheet with its total."""
     status, turn = _status(game, state)
     lines = [
         " ".join("┌───┐" for _ in range(NUM_DICE)),
@@ -120,14 +120,14 @@ def _title(state: Any, seat: int) -> str:
 
 
 def _cells(game: Game, state: Any, seat: int, row: int) -> str:
-    """A player's row, such as `"7 8 · · · = 15"`."""
+    """Return a player's row, such as `"7 8 · · · = 15"`."""
     filled = cells(state, seat, row)
     shown = " ".join([*map(str, filled), *"·" * (game.options.columns - len(filled))])
     return f"{shown} = {sum(filled)}" if filled else shown
 
 
 def picture(game: Game, state: Any) -> NDArray[np.uint8]:
-    """The state as an RGB picture, (height, width, 3) uint8; the size depends on the players and the rows played."""
+    """Return the state as an RGB picture, (height, width, 3) uint8; the size depends on the players and the rows."""
     rows = _rows(game)
     width = max(_WIDTH, 44 + _LABEL + _NARROW * game.num_players)
     sheets = _HEAD + _ROW * len(rows) + 12
@@ -150,7 +150,7 @@ def picture(game: Game, state: Any) -> NDArray[np.uint8]:
 
 
 def _draw_status(canvas: Canvas, game: Game, state: Any, left: float, width: float) -> None:
-    """The line under the dice: who is to move, what is set aside, and the throws that are left."""
+    """Draw the line under the dice: who is to move, what is set aside, and the throws that are left."""
     status, turn = _status(game, state)
     canvas.text(left, 178, status, 22, GOLD if state.over else PALE)
     if state.over:
@@ -165,7 +165,7 @@ def _draw_status(canvas: Canvas, game: Game, state: Any, left: float, width: flo
 
 
 def _draw_label(canvas: Canvas, game: Game, state: Any, row: int, width: float, y: float) -> None:
-    """A row's letter and multiplier, and across all sheets the band that says that it is closed."""
+    """Draw a row's letter and multiplier, and a band across all sheets if it is closed."""
     mark = _mark(game, state, row)
     if mark:
         canvas.box(22, y + 1, width - 44, _ROW - 2, blend(PANEL, GOLD if "double" in mark else PALE, 0.14), 6)
@@ -176,7 +176,7 @@ def _draw_label(canvas: Canvas, game: Game, state: Any, row: int, width: float, 
 
 
 def _draw_sheet(canvas: Canvas, game: Game, state: Any, seat: int, x: float, width: float) -> None:
-    """A player's name, total, cells and sums, from `x` to the right."""
+    """Draw a player's name, total, cells and sums, from `x` to the right."""
     lit, columns = _is_marked(state, seat), game.options.columns
     frame = GOLD if state.over else SEATS[seat]
     height = _HEAD + _ROW * len(_rows(game)) + 4
