@@ -246,7 +246,7 @@ def test_options_out_of_range() -> None:
     ):
         evaluate(SMALL, "random")
     beyond = Scripted(lambda states: np.full(len(states), 2**63, np.uint64))
-    with pytest.raises(IllegalActionError, match="action 9223372036854775808 is no action"):
+    with pytest.raises(IllegalActionError, match="action 9223372036854775808 is out of range"):
         evaluate(SMALL, [beyond, "random"])
 
 

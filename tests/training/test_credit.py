@@ -111,7 +111,8 @@ def test_beyond_the_horizon_nothing_is_expected(horizon: str) -> None:
 
 # Toy games whose value is known exactly: an elimination before the end, a last decision, a game cut short.
 TOYS = [
-    ("no_dice", 3, {"target": 4}),
+    pytest.param("no_dice", 3, {"target": 4}, marks=pytest.mark.slow),
+    ("no_dice", 3, {"target": 2}),
     ("no_dice", 2, {"target": 1}),
     ("poker_figures", 2, {"rows": "AD", "columns": 1, "max_turns": 2}),
 ]
