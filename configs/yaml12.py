@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any
+from typing import Any, ClassVar
 
 import yaml
 
@@ -122,7 +122,8 @@ class _Loader(yaml.SafeLoader):
 
 
 def _problem(words: str, place: yaml.Event | yaml.Node) -> yaml.MarkedYAMLError:
-    return yaml.MarkedYAMLError(problem=words, problem_mark=place.start_mark)
+    mark: Any = place.start_mark
+    return yaml.MarkedYAMLError(problem=words, problem_mark=mark)
 
 
 def _in_words(error: Exception) -> str:
@@ -141,7 +142,7 @@ class _Dumper(yaml.SafeDumper):
 
     def represent_text(self, data: str) -> yaml.ScalarNode:
         style = '"' if any(mark in data for mark in "\n\x85\u2028\u2029") else None  # so that it stays on one line
-        node: yaml.ScalarNode = self.represent_scalar(_TAG + "str", data, style)  # type: ignore[no-untyped-call]
+        node: yaml.ScalarNode = self.represent_scalar(_TAG + "str", data, style)
         return node
 
-    yaml_representers = {**yaml.SafeDumper.yaml_representers, str: represent_text}
+    yaml_representers: ClassVar[dict[type[Any], Any]] = {**yaml.SafeDumper.yaml_representers, str: represent_text}

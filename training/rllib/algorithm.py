@@ -1,4 +1,4 @@
-"""RLlib's PPO, set up as a configuration says."""
+"""Set up RLlib's PPO as a configuration says."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ __all__ = ["ILLEGAL_ACTIONS", "module_of", "ppo_config", "ray"]
 
 ILLEGAL_ACTIONS = "illegal_actions"
 SHARED = "shared"
-# Seconds. A node that dies takes its env runners with it; the others are asked again soon, and wait for nobody long.
+# Seconds. Short, so that a lost env runner is noticed and replaced soon, and the others wait little.
 PROBE = 5.0
 RESTART = 1.0
 
 
 def module_of(config: RllibConfig, seat: int) -> str:
-    """The name of the policy that plays a seat."""
+    """Return the name of the policy that plays a seat."""
     return SHARED if config.policies == "shared" else f"player_{seat}"
 
 
@@ -40,7 +40,7 @@ def _own(agent: str, episode: Any, **kwargs: Any) -> str:
 
 
 def count_illegal_actions(env_runner: Any, metrics_logger: Any, **kwargs: Any) -> None:
-    """Report the illegal actions of an env runner since it last did."""
+    """Report an env runner's illegal actions since its last report."""
     for env in env_runner.env.envs:
         game: CountingEnv = env.unwrapped
         metrics_logger.log_value(ILLEGAL_ACTIONS, game.illegal_actions, reduce="sum")
@@ -48,7 +48,7 @@ def count_illegal_actions(env_runner: Any, metrics_logger: Any, **kwargs: Any) -
 
 
 def ppo_config(config: RllibConfig, frames: int) -> Any:
-    """RLlib's settings for a run that stands after so many frames."""
+    """Return RLlib's settings for a run from this many frames on."""
     described = config.make_game().description()
     arguments = {
         "game": described["game"],
@@ -68,7 +68,7 @@ def ppo_config(config: RllibConfig, frames: int) -> Any:
         )
         for module, agent in zip(modules, env.possible_agents, strict=False)
     }
-    # A run that goes on has other dice than it had from the beginning.
+    # A resumed run has other dice than at its beginning.
     seed = int(np.random.SeedSequence([config.seed, frames]).generate_state(1)[0]) % 2**31
     return (
         PPOConfig()
@@ -109,7 +109,7 @@ def ppo_config(config: RllibConfig, frames: int) -> Any:
 
 
 def _schedule(ramp: Ramp, frames: int, total: int) -> float | list[list[float]]:
-    """A ramp over a run, from so many frames on, which RLlib counts from 0."""
+    """Return the rest of a ramp, from this many frames on. RLlib counts the frames from 0 again."""
     if ramp.start == ramp.end:
         return ramp.start
     return [[0, ramp.at(frames / total)], [total - frames, ramp.end]]

@@ -20,8 +20,8 @@ with needs_extra("cluster", "training with RLlib", "ray"):
 class GamesEnv(RllibEnv):  # type: ignore[misc]  # Ray is not among the packages that types are checked with
     """A game for agents `player_0`, `player_1`, …, one of whom acts at each step.
 
-    Observations are dicts of `"observations"`, (D,) float32 from 0 to 1, and `"action_mask"`, (A,) int8: the names that
-    RLlib's action masking goes by. What is told to whom and when: see `trialea.training.rllib.turns.Turns`.
+    Observations are dicts of `"observations"`, (D,) float32 from 0 to 1, and `"action_mask"`, (A,) int8: the names in
+    RLlib's own example of action masking. See `trialea.training.rllib.turns.Turns` for the order of events.
 
     Args:
         config: arguments of `trialea.envs.aec.MultiAgentEnv`: `game`, and any of `num_players`, `reward`, `max_cycles`
@@ -43,7 +43,7 @@ class GamesEnv(RllibEnv):  # type: ignore[misc]  # Ray is not among the packages
         self.action_spaces = {agent: env.action_space(agent) for agent in self.possible_agents}
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, Any]:
-        """Begin the next game: of a new stream if `seed` is given, else of the stream that goes on."""
+        """Start the next game: of a new stream of seeds if `seed` is given, else of the present one."""
         if seed is not None and self._runner:
             seed = int(np.random.SeedSequence([seed, self._runner]).generate_state(1, np.uint64)[0])
         begun = self._turns.reset(seed, options)
@@ -51,20 +51,20 @@ class GamesEnv(RllibEnv):  # type: ignore[misc]  # Ray is not among the packages
         return begun.observations, begun.infos
 
     def step(self, action_dict: Mapping[str, Any]) -> Moved:
-        """Take the action of the player to move; see `Turns.step` for what it returns and raises."""
+        """Take the action of the player to move; see `Turns.step` for results and errors."""
         moved = self._turns.step(action_dict)
         self.agents = list(self._turns.env.agents)
         return moved
 
 
 class CountingEnv(GamesEnv):
-    """Breaks a game off at an illegal action, unpaid, and counts it, instead of raising.
+    """Cut a game short at an illegal action and count it, instead of raising.
 
-    RLlib takes an error in an env runner for a machine that has failed, starts another and goes on: the error would be
-    lost. A count comes through; a run with any ends with an error.
+    RLlib takes an error in an env runner for a failed machine and starts another, so the error would be lost. The count
+    is reported, and the run ends with an error if it isn't 0.
 
     Attributes:
-        illegal_actions: how many there were.
+        illegal_actions: the number of illegal actions so far.
     """
 
     def __init__(self, config: Mapping[str, Any]) -> None:

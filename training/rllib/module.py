@@ -1,4 +1,4 @@
-"""The policy as an RLlib module, in which an illegal action has probability 0."""
+"""The policy as an RLlib module that gives illegal actions the probability 0."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ with needs_extra("cluster", "training with RLlib", "ray"):
     from ray.rllib.core.rl_module.apis.value_function_api import ValueFunctionAPI
     from ray.rllib.core.rl_module.torch import TorchRLModule
 
-# The score of an illegal action. Its probability is exactly 0; with minus infinity itself, gradients are no numbers.
+# The score of an illegal action. Its probability is exactly 0; with minus infinity, gradients would be NaN.
 ILLEGAL = torch.finfo(torch.float32).min
 
 
 class MaskedPolicy(TorchRLModule, ValueFunctionAPI):  # type: ignore[misc]
-    """Policy and value, as networks of their own, whose weights have the names of stable-baselines3's `MlpPolicy`.
+    """Policy and critic as separate networks, whose weights have the names of stable-baselines3's `MlpPolicy`.
 
-    `model_config` says `net_arch`, the hidden layers of each, and `activation`, `"relu"` or `"tanh"`.
+    `model_config` has `net_arch`, the hidden layers of each, and `activation`, `"relu"` or `"tanh"`.
     """
 
     def setup(self) -> None:
@@ -44,7 +44,7 @@ class MaskedPolicy(TorchRLModule, ValueFunctionAPI):  # type: ignore[misc]
         return {Columns.ACTION_DIST_INPUTS: scores.masked_fill(seen["action_mask"] == 0, ILLEGAL)}
 
     def compute_values(self, batch: dict[str, Any], embeddings: Any = None) -> torch.Tensor:
-        """What the players in a batch expect to earn, (B,)."""
+        """Return the expected rewards (B,) of the players in a batch."""
         values: torch.Tensor = self.value_net(self.mlp_extractor["value_net"](batch[Columns.OBS]["observations"]))
         return values.squeeze(-1)
 
@@ -57,7 +57,7 @@ def _layers(inputs: int, widths: Sequence[int], activation: type[nn.Module]) -> 
 
 
 def _linear(inputs: int, outputs: int, gain: float) -> nn.Linear:
-    """A layer that begins as stable-baselines3's do."""
+    """Return a layer initialised as stable-baselines3 does."""
     layer = nn.Linear(inputs, outputs)
     nn.init.orthogonal_(layer.weight, gain)
     nn.init.zeros_(layer.bias)

@@ -1,4 +1,4 @@
-"""A game as RLlib asks for it: whose turn it is, what was earned since the last one, who has ended. Knows no Ray."""
+"""A game in the form that RLlib expects: who moves, what was earned since, who has ended. Imports no Ray."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from trialea.envs.errors import IllegalActionError, NotResetError
 
 ALL = "__all__"
 Observation = dict[str, NDArray[Any]]
-Last = tuple[Observation, float]  # what a player is told at its end: what it sees, and what it has earned since
+Last = tuple[Observation, float]  # a player's last observation and reward
 
 
 class Moved(NamedTuple):
-    """What a step gave, in the order in which RLlib's environments return it.
+    """The results of a step, in the order in which RLlib's environments return them.
 
     Attributes:
         observations: of the player to move, and of those who end.
-        rewards: of the same, each since its own last observation.
-        terminateds: who ends for good; and under `"__all__"` whether everybody has.
-        truncateds: under `"__all__"` alone, whether the game was cut short for everybody still in it.
+        rewards: of the same players, each since its own last observation.
+        terminateds: the players that end for good; and under `"__all__"`, whether all have.
+        truncateds: only under `"__all__"`, whether the game was cut short for all players still in it.
         infos: empty, for the same players.
     """
 
@@ -34,20 +34,20 @@ class Moved(NamedTuple):
 
 
 class Turns:
-    """One game at a time, a player's move at each step.
+    """One game at a time, with one player's move at each step.
 
-    It differs from what PettingZoo says of the same game where RLlib (2.60) would draw the wrong conclusions:
+    It differs from PettingZoo's account of the same game where RLlib (2.60) would draw the wrong conclusions:
 
-    - RLlib takes an episode for over once everybody *it has seen* has ended. So an end is told only when every player
-      has had an observation, or the game is over; until then the player simply has no turn.
-    - RLlib counts a player that is truncated by name as terminated too if the others have ended, and then expects
-      nothing after it. So who is truncated is told by `"__all__"` alone.
-    - A game that its own limit cuts short has paid its result, so nothing is to be expected after it: its players
-      terminate. `max_cycles` pays nothing, and truncates.
-    - A player whose game ended before it was ever asked to move does not appear.
+    - RLlib considers an episode over once all players *that it has seen* have ended. So an end is reported only when
+      every player has had an observation, or the game is over. Until then the player has no turn.
+    - If a player is truncated by name and the others have ended, RLlib counts it as terminated and expects no further
+      reward. So truncation is reported only under `"__all__"`.
+    - A game that ends by its own limit has paid its result, so its players terminate. `max_cycles` pays nothing, and
+      truncates.
+    - A player whose game ended before its first move does not appear.
 
     Args:
-        env: the game, which nobody else may step.
+        env: the game; only this object may step it.
     """
 
     def __init__(self, env: MultiAgentEnv) -> None:
@@ -56,7 +56,7 @@ class Turns:
         self._held_back: dict[str, Last] = {}
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> Moved:
-        """Begin the next game: of a new stream if `seed` is given, else of the stream that goes on."""
+        """Start the next game: of a new stream of seeds if `seed` is given, else of the present one."""
         self.env.reset(seed, options)
         mover = self.env.agent_selection
         self._seen, self._held_back = {mover}, {}
@@ -64,10 +64,10 @@ class Turns:
         return Moved({mover: self._look(mover)}, {mover: 0.0}, {ALL: False}, {ALL: False}, infos)
 
     def step(self, actions: Mapping[str, Any]) -> Moved:
-        """Take the action of the player to move, the only one asked for.
+        """Take the action of the player to move.
 
         Raises:
-            IllegalActionError: the action is not legal, or not that of the player to move alone; nothing has changed.
+            IllegalActionError: the action is illegal, or there are actions of other players; nothing has changed.
             NotResetError: there is no game in progress.
         """
         env = self.env
@@ -75,7 +75,7 @@ class Turns:
             raise NotResetError("call reset() before step(): there is no game in progress")
         mover = env.agent_selection
         if set(actions) != {mover}:
-            raise IllegalActionError(f"it is {mover}'s turn, and nobody else's: not that of {sorted(actions)}")
+            raise IllegalActionError(f"actions must have one entry, for {mover}, who is to move, got {sorted(actions)}")
         env.step(actions[mover])
         unpaid = self._note_ends()
         over = not env.agents
@@ -93,7 +93,7 @@ class Turns:
         return moved
 
     def break_off(self) -> Moved:
-        """End the game here, unpaid, for everybody still in it."""
+        """End the game here, without rewards, for all players still in it."""
         moved = Moved({}, {}, {ALL: False}, {ALL: True}, {})
         for agent in self.env.agents:
             if agent in self._seen:
@@ -102,7 +102,7 @@ class Turns:
         return moved
 
     def _note_ends(self) -> dict[str, Last]:
-        """Take those whose game has ended from the table; returns those of them for whom it was cut short unpaid."""
+        """Remove the players that have ended; return those whose game was cut short without a result."""
         env = self.env
         unpaid: dict[str, Last] = {}
         while env.agents:

@@ -152,9 +152,8 @@ def test_a_seed_decides_the_dice_and_they_are_those_of_pettingzoo(name: str, pla
             found[run] += [seen["observations"].tobytes() for seen in moved.observations.values()]
             if run == 0 and len(found[0]) == 1:
                 assert found[0][0] == env.observe(env.agent_selection)["observation"].tobytes()
-                assert moved.infos == {
-                    env.agent_selection: game_of(name, players, **SHORT[name]).opening(env.game_state)
-                }
+                opening = game_of(name, players, **SHORT[name]).opening(env.game_state)
+                np.testing.assert_equal(moved.infos, {env.agent_selection: opening})
     assert found[0] == found[1]
 
 
@@ -166,7 +165,7 @@ def test_what_cannot_be_done_changes_nothing() -> None:
     before = turns.env.game_state.copy()
     illegal = int(np.flatnonzero(begun.observations["player_0"]["action_mask"] == 0)[0])
     for actions in ({}, {"player_1": 0}, {"player_0": 0, "player_1": 0}):
-        with pytest.raises(IllegalActionError, match="it is player_0's turn, and nobody else's"):
+        with pytest.raises(IllegalActionError, match="actions must have one entry, for player_0"):
             turns.step(actions)
     with pytest.raises(IllegalActionError, match="is illegal"):
         turns.step({"player_0": illegal})
