@@ -1,4 +1,4 @@
-"""Run the benchmarks, and gather their figures."""
+"""Run the benchmarks and collect their figures. To add a benchmark, add its function to `BENCHMARKS`."""
 
 from __future__ import annotations
 
@@ -20,40 +20,40 @@ SOLVER_BENCHMARKS = {
 
 
 def aec(game: str) -> dict[str, float]:
-    """The AEC environment against connect_four."""
+    """Compare the AEC environment with connect_four."""
     from trialea.benchmarks.envs import aec_vs_connect_four
 
     return aec_vs_connect_four(game)
 
 
 def batch(game: str) -> dict[str, float]:
-    """The batched engine against connect_four."""
+    """Compare the batched engine with connect_four."""
     from trialea.benchmarks.envs import batch_vs_connect_four
 
     return batch_vs_connect_four(game)
 
 
 def train(game: str) -> dict[str, float]:
-    """Training: a real environment against a free one, our policy against stock's, past selves against random play."""
+    """Compare training with a free environment, with the stock policy, and against past selves and random play."""
     with needs_extra("train", "the benchmark of training", "torch", "stable_baselines3", "sb3_contrib"):
         from trialea.benchmarks.training import measure
     return measure(game)
 
 
 def solver(game: str) -> dict[str, float]:
-    """The game's solver against another way to do the same."""
+    """Compare the game's solver with another way to compute the same."""
     if game not in SOLVER_BENCHMARKS:
         raise UnknownNameError(
-            f"{game} has no benchmark of its solver; games that have one: {', '.join(SOLVER_BENCHMARKS)}"
+            f"{game} has no benchmark of its solver. The games that have one are {', '.join(SOLVER_BENCHMARKS)}"
         )
     figures: dict[str, float] = resolve_name(SOLVER_BENCHMARKS[game])(game)
     return figures
 
 
 def solver_vs_numpy(game: str) -> dict[str, float]:
-    """The compiled solver against plain NumPy, on the same equations, one thread each: for two players, and for three.
+    """Compare the compiled solver with plain NumPy on the same equations, in one thread each, for two and three players.
 
-    For three players the target is low, as the other solver takes long.
+    For three players the target is low, since NumPy takes long.
     """
     from trialea.benchmarks import numpy_solver
     from trialea.envs.game import Game
@@ -77,7 +77,7 @@ def solver_vs_numpy(game: str) -> dict[str, float]:
 
 
 def _solve_alone(game: Any) -> tuple[NDArray[np.float64], float]:
-    """The probabilities of winning in all positions, worked out by one thread, and the seconds it took."""
+    """Return the probabilities of winning in all positions, computed by one thread, and the seconds it took."""
     from trialea.agents.no_dice.tables import Filling, alone, with_players
 
     began = time.perf_counter()
@@ -112,7 +112,7 @@ BENCHMARKS: dict[str, Callable[[str], dict[str, float]]] = {
 def run(
     game: str = "no_dice", names: Sequence[str] = (), report: Callable[[str], None] | None = None
 ) -> dict[str, Any]:
-    """The figures of the named benchmarks, by default of all that the game has; `report` is told each as it starts."""
+    """Return the figures of the named benchmarks, by default of all of the game. `report` is called as each starts."""
     unknown = sorted(set(names) - set(BENCHMARKS))
     if unknown:
         raise UnknownNameError(

@@ -23,20 +23,20 @@ def play_game(
 
     Args:
         game: the game.
-        seats: who plays each seat, in order.
+        seats: the agent in each seat, in order.
         seed: the game's seed, from 0 to 2^64 - 1; the dice follow from it.
-        show: called with each line of the story.
+        show: called with each line of the description.
         first_player: the seat that begins.
 
     Returns:
         The state at the end, one record.
 
     Raises:
-        OptionError: not one agent for each seat.
+        OptionError: there isn't one agent for each seat.
         trialea.agents.human.GameQuit: a person at the terminal left the game.
     """
     if len(seats) != game.num_players:
-        raise OptionError(f"{game.num_players} seats need {game.num_players} agents, not {len(seats)}")
+        raise OptionError(f"seats must be {game.num_players} agents, one for each seat, got {len(seats)}")
     states = game.start([seed], first_player)
     state: np.record = states[0]
     names = [f"player_{seat} ({agent.name})" for seat, agent in enumerate(seats)]

@@ -254,7 +254,7 @@ def test_no_dice_tells_who_is_out() -> None:
 
 
 def test_play_needs_an_agent_for_each_seat(game: Game) -> None:
-    with pytest.raises(OptionError, match="2 seats need 2 agents, not 1"):
+    with pytest.raises(OptionError, match="seats must be 2 agents, one for each seat, got 1"):
         play_game(game, [trialea.make_agent("random", game)])
 
 

@@ -77,7 +77,7 @@ def test_a_games_own_benchmark_is_that_of_its_solver(name: str, monkeypatch: pyt
     if not place:
         assert list(run(name)) == ["game", "aec", "batch", "train", "first-use"]
         with pytest.raises(
-            UnknownNameError, match=f"{name} has no benchmark of its solver; games that have one: no_dice"
+            UnknownNameError, match=f"{name} has no benchmark of its solver. The games that have one are no_dice"
         ):
             run(name, ["solver"])
         return

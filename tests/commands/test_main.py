@@ -106,7 +106,7 @@ def test_ctrl_c_says_what_is_kept(
         ("bench solvr", "Did you mean 'solver'?"),
         ("evaluate no_dice random greedy --games many", "invalid value for '--games': Input should be a valid integer"),
         ("solve no_dice --players", "option '--players' requires an argument"),
-        ("evaluate no_dice", "missing argument 'AGENT...'. See trialea evaluate --help"),
+        ("evaluate no_dice", "missing argument 'AGENT'. See trialea evaluate --help"),
     ],
 )
 def test_a_mistyped_line_is_one_line_with_the_nearest_name(line: str, said: str, cli: Cli) -> None:

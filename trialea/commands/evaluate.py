@@ -19,7 +19,7 @@ def evaluate(
     context: typer.Context,
     game: GameName,
     words: Annotated[
-        list[str], typer.Argument(metavar="AGENT...", help="Two or more names of agents, or paths of runs or models.")
+        list[str], typer.Argument(metavar="AGENT", help="Two or more names of agents, or paths of runs or models.")
     ],
     players: Players = None,
     num_games: Annotated[int, typer.Option("--games", metavar="N", help="The number of games to play.")] = 4000,

@@ -26,7 +26,7 @@ Players = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON, with every figure.")]
 Seed = Annotated[int, typer.Option(metavar="N", help="The seed of the dice and of all random choices.")]
 Config = Annotated[
-    str, typer.Argument(metavar="[CONFIG]", help="A YAML file, or a configuration that the package brings.")
+    str, typer.Argument(metavar="CONFIG", help="A YAML file, or a configuration that the package brings.")
 ]
 Changes = Annotated[
     list[str] | None,
