@@ -14,8 +14,10 @@ from __future__ import annotations
 
 import gc
 import hashlib
+import pickle
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache, cached_property, partial
 from importlib.util import find_spec
 from inspect import ismodule
@@ -24,7 +26,7 @@ from typing import Any, NamedTuple, TypeVar, cast, overload
 
 import numba
 import numpy as np
-from numba.core.caching import FunctionCache
+from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.core.compiler_machinery import register_pass
@@ -74,8 +76,48 @@ def _source_digest(function: Callable[..., Any]) -> str:
     return digest.hexdigest()
 
 
+class _CheckedFiles(IndexDataCacheFile):  # type: ignore[misc]
+    """The files of numba's cache, with a digest of the machine code: damaged code would crash the process."""
+
+    def _save_data(self, name: str, data: Any) -> None:
+        code = self._dump(data)
+        with self._open_for_write(self._data_path(name)) as file:
+            file.write(hashlib.sha256(code).digest() + code)
+
+    def _load_data(self, name: str) -> Any:
+        content = Path(self._data_path(name)).read_bytes()
+        digest, code = content[:32], content[32:]
+        if digest != hashlib.sha256(code).digest():
+            raise OSError(f"{name} is damaged")  # numba then compiles the function again
+        return pickle.loads(code)
+
+
 class _SourceKeyedCache(FunctionCache):  # type: ignore[misc]
-    """numba's on-disk cache, missed as soon as the source of a kernel that the function may call has changed."""
+    """numba's on-disk cache, missed as soon as the source of a kernel that the function may call has changed.
+
+    A cache that cannot be read or written costs time and nothing else. An index may be damaged, or name a class that a
+    newer version of the library no longer has.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        self._cache_file = _CheckedFiles(
+            self._cache_path, self._impl.filename_base, self._impl.locator.get_source_stamp()
+        )
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception:
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        try:
+            super().save_overload(sig, data)
+        except Exception:
+            with suppress(OSError):
+                self.flush()
+                super().save_overload(sig, data)
 
     def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
         return (*super()._index_key(sig, codegen), _source_digest(self._py_func))

@@ -1,10 +1,12 @@
-"""What compiled code is kept under: the sources that it may come from."""
+"""Compiling: how much is compiled, what the cache on disk depends on, and damage to it."""
 
 from __future__ import annotations
 
 import gc
+from collections.abc import Callable
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -98,6 +100,42 @@ def test_a_games_code_hangs_on_its_own_sources_and_the_generic_ones(name: str) -
     sources = jit._sources_of(f"trialea.envs.{name}.game")
     assert {f"trialea.envs.{name}.rules", "trialea.envs.loops", "trialea.envs.dice"} <= sources
     assert not any(f".{other}." in module for other in GAMES if other != name for module in sources)
+
+
+def loaded(path: Path) -> Any:
+    """Return the function `answer` of a module, as a new process would define it."""
+    spec = spec_from_file_location("made_up", path)
+    assert spec is not None and spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.answer
+
+
+DAMAGE: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
+    "empty index": ("*.nbi", lambda content: b""),
+    "short index": ("*.nbi", lambda content: content[:-9]),
+    "index names a class that is gone": ("*.nbi", lambda content: content[:-1] + b"ctrialea\ngone\n."),
+    "empty code": ("*.nbc", lambda content: b""),
+    "code with a flipped bit": ("*.nbc", lambda content: content[:-99] + bytes([content[-99] ^ 1]) + content[-98:]),
+}
+
+
+@pytest.mark.skipif(JIT_OFF, reason="nothing is compiled")
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_cache_is_compiled_again(damage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("numba.config.CACHE_DIR", str(tmp_path / "cache"))
+    module = tmp_path / "made_up.py"
+    module.write_text("from trialea.envs.jit import entry\n@entry\ndef answer(number):\n    return number + 1\n")
+    hits = []
+    for number in range(4):
+        if number == 2:
+            pattern, change = DAMAGE[damage]
+            (file,) = (tmp_path / "cache").glob(f"**/{pattern}")
+            file.write_bytes(change(file.read_bytes()))
+        answer = loaded(module)
+        assert answer(number) == number + 1
+        hits.append(sum(answer.stats.cache_hits.values()))
+    assert hits == [0, 1, 0, 1]
 
 
 @pytest.mark.skipif(JIT_OFF, reason="nothing is compiled")
