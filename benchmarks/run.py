@@ -51,7 +51,7 @@ def solver(game: str) -> dict[str, float]:
 
 
 def solver_vs_numpy(game: str) -> dict[str, float]:
-    """Compare the compiled solver with plain NumPy on the same equations, in one thread each, for two and three players.
+    """Compare the compiled solver with plain NumPy on the same equations, one thread each, for two and three players.
 
     For three players the target is low, since NumPy takes long.
     """
