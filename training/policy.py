@@ -72,12 +72,12 @@ class LegalDistribution(MaskableCategoricalDistribution):
         """The logarithms (B,) of the probabilities of `actions` (B,).
 
         Raises:
-            PolicyError: an action is not legal, or a row has no legal action or scores that are no numbers.
+            PolicyError: an action is not legal, or a row has no legal action or scores that are NaN or infinite.
         """
         found: tuple[torch.Tensor, torch.Tensor] = _LogProbAndEntropy.apply(self._scores, self._masked, actions)  # type: ignore[no-untyped-call]
         log_prob, self._entropy = found
         if not torch.isfinite(log_prob).all():
-            raise PolicyError("an action has no probability: it is illegal, or the policy's scores are no numbers")
+            raise PolicyError("an action has no probability: it is illegal, or the policy's logits are NaN or infinite")
         return log_prob
 
     def entropy(self) -> torch.Tensor:
@@ -91,7 +91,7 @@ class LegalDistribution(MaskableCategoricalDistribution):
         """Legal actions (B,), drawn with torch's generator.
 
         Raises:
-            PolicyError: a row has no legal action, or scores that are no numbers.
+            PolicyError: a row has no legal action, or scores that are NaN or infinite.
         """
         uniform = torch.rand(len(self._masked), dtype=self._masked.dtype, device=self._masked.device)
         return draw(torch.softmax(self._masked, dim=1), uniform)
@@ -100,11 +100,11 @@ class LegalDistribution(MaskableCategoricalDistribution):
         """The most probable actions (B,), the first among equals.
 
         Raises:
-            PolicyError: a row has no legal action, or scores that are no numbers.
+            PolicyError: a row has no legal action, or scores that are NaN or infinite.
         """
         best, actions = self._masked.max(dim=1)
         if not torch.isfinite(best).all():
-            raise PolicyError("there is no most probable action: none is legal, or the policy's scores are no numbers")
+            raise PolicyError("no action can be chosen: no action is legal, or the policy's logits are NaN or infinite")
         return actions
 
 

@@ -110,7 +110,11 @@ def test_regret_is_judged_in_the_game_as_it_is() -> None:
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"throws": 2}, "must not change throws"), ({"target": 0}, "target must be"), ({"goal": 3}, "no option goal")],
+    [
+        ({"throws": 2}, "must not change throws"),
+        ({"target": 0}, "target must be"),
+        ({"goal": 3}, "unexpected keyword"),
+    ],
 )
 def test_options_that_do_not_fit_are_refused(options: dict[str, Any], message: str, tmp_path: Path) -> None:
     stage = f"{{until: 1.0, reward: win, horizon: game, options: {options}}}"
