@@ -1,7 +1,7 @@
-"""The rules of Last Die (*L'ultimo dado*) that are data: options, sizes, and what the kernels look up.
+"""The rules of Last Die (*L'ultimo dado*) as data: options, sizes, and the tables that the kernels read.
 
-As the source has it nobody decides anything, and there is one action: 0, throw all the dice in hand. In the house
-variant `steer` the actions are 0 to 6: send so many of the dice that leave the hand to the left, the rest to the right.
+In the game of the source, players decide nothing. The only action is 0: throw all the dice in hand. In the house
+variant `steer`, action k from 0 to 6 sends k of the dice that leave the hand to the left, and the rest to the right.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ MIN_PLAYERS, MAX_PLAYERS = 4, 6
 MAX_ROUNDS_EACH = 100
 SCORE_SCALE = 0.1  # of the reward "score"
 
-# What an observation shows as a full score, for each round that a player opens. A player scores about 12 points for
-# each, or 3 where the first even face ends the round; one game in a hundred goes beyond these.
+# The score per opened round that an observation shows as 1. A player scores about 12 points per round opened, or 3 if
+# the first even face ends the round; about one game in a hundred exceeds these.
 FULL_SCORE, FULL_SCORE_EVEN_ENDS = 30, 8
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a table may agree on before a game of Last Die.
+    """The options of Last Die.
 
     Attributes:
-        seating: `"throw"`: the places are thrown for when the game begins, as the source says; `"fixed"`: the players
+        seating: `"throw"`: the players throw for their places when the game begins, as the source says. `"fixed"`: they
             sit clockwise in the order of their numbers, and the reset option `first_player` opens.
-        rounds_each: how many rounds each player opens, from 1 to 100. The source says "about twenty minutes".
-        even_ends_round: whether the first even face of the last die ends the round. Otherwise the die stays in hand, as
-            even faces do, and is thrown again. A reading: the source can be read either way.
-        steer: the thrower chooses how many of the dice that leave the hand go left. A house variant of this library,
-            not the source's.
+        rounds_each: the number of rounds that each player opens, from 1 to 100. The source says "about twenty minutes".
+        even_ends_round: whether the first even face of the last die ends the round. Otherwise the die stays in hand
+            and is thrown again. The source allows both readings.
+        steer: lets the thrower choose how many of the dice that leave the hand go left. A house variant of this
+            library, not of the source.
     """
 
     seating: Literal["throw", "fixed"] = "throw"
@@ -54,17 +54,17 @@ class Options:
 
 
 def num_actions(options: Options) -> int:
-    """The size of the action space: 1, or with `steer` one for each number of dice from 0 to 6."""
+    """Return the size of the action space: 1, or 7 with `steer`."""
     return NUM_DICE + 1 if options.steer else 1
 
 
 class Tables(NamedTuple):
-    """What the kernels look up.
+    """The tables that the kernels read.
 
     Attributes:
         throw_for_seats, even_ends_round, steer: options, as 0 or 1.
-        rounds_each: how many rounds each player opens.
-        per_point: float32, what an observation shows of one point.
+        rounds_each: the number of rounds that each player opens.
+        per_point: float32, the share of a full score that one point is in an observation.
     """
 
     throw_for_seats: int
@@ -75,12 +75,12 @@ class Tables(NamedTuple):
 
 
 def full_score(options: Options) -> int:
-    """The score that an observation shows as 1."""
+    """Return the score that an observation shows as 1."""
     return options.rounds_each * (FULL_SCORE_EVEN_ENDS if options.even_ends_round else FULL_SCORE)
 
 
 def tables(options: Options) -> Tables:
-    """The tables for one set of options."""
+    """Return the tables for a set of options."""
     return Tables(
         int(options.seating == "throw"),
         int(options.even_ends_round),

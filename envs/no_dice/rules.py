@@ -1,18 +1,18 @@
 """The rules of No Dice (*Dadorik ez!*): dice, expressions and scores, as data and pure functions.
 
-Everything here is computed once for each reading of the rules and put into the tables that the compiled
-kernels read. Nothing here knows about turns, players or environments.
+This module computes the tables that the compiled kernels read, once for each setting of the options. It knows nothing
+of turns, players or environments. A changed rule needs a new version of the environment.
 
-Actions, 140 of them:
+The 140 actions:
 
 | index | action |
 | --- | --- |
-| 0 to 30 | throw again the dice whose bits are set in `action + 1` (bit `d` is die `d`) |
+| 0 to 30 | rethrow the dice whose bits are set in `action + 1` (bit `d` is die `d`) |
 | 31 to 66 | stop with a three-dice expression: number, operator, number, in this order |
 | 67 to 138 | stop with a five-dice expression: number, operator, number, operator, number, and its bracket |
-| 139 | add up the faces, after the last throw, where no expression exists |
+| 139 | after the last throw, if no expression exists: add up the faces |
 
-Dice 0 and 1 carry no operators, so no action uses them as one.
+Dice 0 and 1 have no operators, so no action uses them as an operator.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MIN_PLAYERS, MAX_PLAYERS = 2, 8
 MIN_TARGET, MAX_TARGET = 1, 1000
 MAX_THROWS = 5
 
-# The five dice. Numbers stand for themselves, operators for their sign.
+# The faces of the five dice: numbers, and signs for operators.
 FACES: tuple[tuple[int | str, ...], ...] = (
     (1, 2, 3, 5, 4, 6),
     (0, 2, 1, 3, 4, 5),
@@ -50,9 +50,9 @@ NUM_REROLLS = 2**NUM_DICE - 1
 
 
 class Expression(NamedTuple):
-    """Which dice form an expression, in reading order (numbers at even places, operators at odd ones).
+    """The dice of an expression in reading order: numbers at even places, operators at odd ones.
 
-    `bracket` says which operator of a five-dice expression is worked out first: "left", "right", or "" for a
+    `bracket` names the operator of a five-dice expression that is evaluated first, "left" or "right". It is "" for a
     three-dice expression.
     """
 
@@ -79,13 +79,13 @@ NUM_ACTIONS: int = ADD_UP + 1
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a table may agree on before a game of No Dice.
+    """The options of No Dice.
 
     Attributes:
         target: total at which a player is out, from 1 to 1000. The source says 30 "or what the table agrees".
-        throws: the most throws in a turn, from 1 to 5. The source says 3.
-        intermediates: `"any"` lets the inside of a bracket be a fraction or negative as long as the result is a
-            whole number of at least 0; `"natural"` asks that of the inside as well. A reading: the source is silent.
+        throws: maximum throws in a turn, from 1 to 5. The source says 3.
+        intermediates: with `"any"`, the value inside a bracket may be a fraction or negative; only the result must be a
+            whole number of at least 0. With `"natural"`, both must be. The source is silent.
     """
 
     target: int = 30
@@ -100,19 +100,19 @@ class Options:
 
 
 def num_actions(options: Options) -> int:
-    """The size of the action space, the same under all options."""
+    """Return the size of the action space, which is the same under all options."""
     return NUM_ACTIONS
 
 
 class Tables(NamedTuple):
-    """What the kernels look up. `outcome` below is the base-six number of a throw, die 0 its lowest digit.
+    """The tables that the kernels read. An outcome is a throw as a base-six number; die 0 is the lowest digit.
 
     Attributes:
-        scores: uint8 (7776, 109): the score of each expression, then of adding up; 255 where it is not allowed.
-        first: int32 (7777,): where each outcome's expressions begin in `choices`.
+        scores: uint8 (7776, 109): the score of each expression, then of adding up; 255 if not allowed.
+        first: int32 (7777,): the start of each outcome's expressions in `choices`.
         choices: uint8: the allowed expressions of every outcome, as indices into EXPRESSIONS, outcome by outcome.
         target: the total at which a player is out.
-        throw_limit: the most throws in a turn.
+        throw_limit: maximum throws in a turn.
         per_point: float32, 1 / target.
     """
 
@@ -125,12 +125,12 @@ class Tables(NamedTuple):
 
 
 def outcome_index(faces: Any) -> int:
-    """The base-six number of a throw of five dice, given their face indexes (each 0 to 5)."""
+    """Return the base-six number of a throw from the face indexes of its five dice (each 0 to 5)."""
     return sum(int(face) * 6**die for die, face in enumerate(faces))
 
 
 def outcome_faces(outcome: int) -> tuple[int, ...]:
-    """The face indexes of the five dice in the throw numbered `outcome`."""
+    """Return the face indexes of the five dice in the throw numbered `outcome`."""
     return tuple(outcome // 6**die % 6 for die in range(NUM_DICE))
 
 
@@ -150,7 +150,7 @@ def _is_natural(value: Fraction) -> bool:
 
 @cache
 def evaluate(symbols: tuple[int | str, ...], bracket: str, natural_inside: bool) -> int | None:
-    """The result of an expression, or None where the rules do not count it.
+    """Return the result of an expression, or None if the rules do not allow it.
 
     Args:
         symbols: three or five faces in reading order, numbers at even places and operators at odd ones.
@@ -173,15 +173,15 @@ def evaluate(symbols: tuple[int | str, ...], bracket: str, natural_inside: bool)
 
 
 def face_value(face: int | str) -> int:
-    """What a die counts when it is left over: a number its value, an operator 2."""
+    """Return the value of a left-over die: a number counts its value, an operator counts 2."""
     return face if isinstance(face, int) else OPERATOR_FACE_VALUE
 
 
 def _expression_column(expression: Expression, natural_inside: bool) -> np.ndarray:
-    """The score of one expression for each of the 7776 throws, 255 where it is not allowed.
+    """Return the score of one expression for each of the 7776 throws; 255 if it is not allowed.
 
-    Only the faces of the dice in the expression decide its result, so each combination of those is worked out
-    once and spread over the throws of the left-over dice, whose face values are added.
+    The result depends only on the dice in the expression. So each combination of their faces is evaluated once, and
+    the values of the left-over dice are added for all their faces.
     """
     column = np.full((6,) * NUM_DICE, ILLEGAL, np.int64)  # axes: die 4 first, so that C order is outcome order
     left_over = [die for die in range(NUM_DICE) if die not in expression.dice]
@@ -226,5 +226,5 @@ def _score_tables(intermediates: str) -> tuple[np.ndarray, np.ndarray, np.ndarra
 
 
 def tables(options: Options) -> Tables:
-    """The tables for one set of options (the arrays are shared between calls and read-only)."""
+    """Return the tables for a set of options. Their arrays are read-only and shared between calls."""
     return Tables(*_score_tables(options.intermediates), options.target, options.throws, np.float32(1 / options.target))

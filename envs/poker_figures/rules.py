@@ -1,21 +1,21 @@
-"""The rules of Poker Figures: dice, rows, what a throw counts in each row, as data and pure functions.
+"""The rules of Poker Figures: dice, rows, and the value of a throw in each row, as data and pure functions.
 
-Everything here is computed once and put into the tables that the compiled kernels read. Nothing here knows about
-turns, players or environments.
+This module computes the tables that the compiled kernels read, once for each setting of the options. It knows nothing
+of turns, players or environments. A changed rule needs a new version of the environment.
 
-The dice lie sorted by face after every throw, so there are 252 different *hands*. A throw is *de mão* ("from the
-hand") where all five dice were thrown together in the latest throw.
+The dice are sorted by face after every throw, so there are 252 different *hands*. A hand is *de mão* ("from the hand")
+if the latest throw was of all five dice.
 
-Actions, 45 of them:
+The 45 actions:
 
 | index | action |
 | --- | --- |
-| 0 to 30 | throw again the dice whose bits are set in `action + 1` (bit `i` is the die at place `i`) |
+| 0 to 30 | rethrow the dice whose bits are set in `action + 1` (bit `i` is the die at place `i`) |
 | 31 to 38 | write the throw in row `action - 31` of ROWS |
-| 39 to 43 | set the throw aside for figure row `action - 39` and throw all five (`sum_throws` alone) |
+| 39 to 43 | set the throw aside for figure row `action - 39` and throw all five (only with `sum_throws`) |
 | 44 | pass, after the last throw |
 
-Of equal dice a rethrow takes those at the lowest places, so that what comes to the same is offered once.
+Among equal dice a rethrow takes the lowest places, so equivalent rethrows are offered once.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ MULTIPLIERS = (6, 5, 4, 3, 2, 1, 1, 1)
 
 NUM_COLUMNS = 5
 LEAST = (7, 6, 6, 8, 8)
-"""What a figure row's cell takes at least, by column."""
+"""The least result that a cell of a figure row takes, by column."""
 
 MIN_PLAYERS, MAX_PLAYERS = 2, 6
 SCORE_SCALE = 0.01  # of the reward "score"
@@ -65,7 +65,7 @@ HANDS = np.array(list(combinations_with_replacement(range(NUM_FACES), NUM_DICE))
 """The 252 hands in lexicographic order, (252, 5): the face at each place, rising."""
 
 NUM_HANDS = len(HANDS)
-NO_CELL = 255  # what a row asks in which the player may write no cell: more than anything counts
+NO_CELL = 255  # the least result of a row in which the player may write no cell: more than any result
 
 _SEQUENCES: dict[tuple[int, ...], int] = {(1, 2, 3, 4, 5): 15, (0, 1, 2, 3, 4): 30}  # 9 X V D R and X V D R A
 _POKER_REAL = (0, 0, 0, 0, 1)  # four aces and a king
@@ -75,17 +75,17 @@ HANDS.setflags(write=False)
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a table may agree on before a game of Poker Figures.
+    """The options of Poker Figures.
 
     Attributes:
-        poker_row: one more row, P, for four equal figures *de mão*. The source's variant 1.
-        sum_throws: a figure's points may be gathered over the throws of a turn. The source's variant 2.
-        full_value: what a full counts, 1 to 100; *de mão* it counts double. A reading: the source is silent.
-        score_open_rows: whether rows that nobody has closed count as well. A reading: the source is silent.
-        max_turns: turns of each player after which the game is cut short, 1 to 1000. Ours.
-        rows: the rows that are played, at least two letters of "ARDVXSF" in this order; all but one of them must be
-            closed to end the game. Ours, for small games that can be solved exactly.
-        columns: how many columns a row has, 1 to 5. Ours, for the same.
+        poker_row: adds a row P for four equal figures *de mão*: variant 1 of the source.
+        sum_throws: lets players collect a figure's points over the throws of a turn: variant 2 of the source.
+        full_value: points for a full, 1 to 100; *de mão* it counts double. The source is silent.
+        score_open_rows: whether open rows also count. The source is silent.
+        max_turns: turns of each player after which the game is truncated, 1 to 1000. Not in the source.
+        rows: the rows in play, at least two letters of "ARDVXSF" in this order; all but one of them must be closed to
+            end the game. Not in the source; it makes small games that can be solved exactly.
+        columns: the number of columns, 1 to 5. Not in the source; for the same purpose.
     """
 
     poker_row: bool = False
@@ -110,33 +110,33 @@ class Options:
         if not in_order or len(given) < 2:
             raise OptionError(
                 f"rows must be at least two different letters of {known!r} in this order, such as 'AD', not "
-                f"{given!r}; the row P is played by poker_row=True"
+                f"{given!r}. To add the row P, use poker_row=True"
             )
 
 
 class Tables(NamedTuple):
-    """What the kernels look up.
+    """The tables that the kernels read.
 
     Attributes:
         hands: uint8 (252, 5): HANDS.
         hand_of: uint8 (7776,): the hand of five dice in any order, by the sum of face * 6**place.
-        points: int16 (2, 252, 8): what a throw counts in each row, first not *de mão*, then *de mão*; 0 where it is
-            not of the row's kind.
-        least: int16 (8, 5): what a row's next cell asks, by its column.
-        asks: uint8 (8, 6): the same by the number of cells filled, and NO_CELL where the row is full or not played.
-        barriers: int16 (6, 8): by what a turn is bound to (0, or 1 + a figure row): 0 for the rows that may be written
-            in, and for others more than anything counts.
+        points: int16 (2, 252, 8): the points of each hand in each row, first not *de mão*, then *de mão*; 0 if the hand
+            is not of the row's kind.
+        least: int16 (8, 5): the least result of a row's cell, by column.
+        asks: uint8 (8, 6): the least result by the number of cells filled; NO_CELL if the row is full or not in play.
+        barriers: int16 (6, 8): added to the least result, by the row to which a turn is bound (0, or 1 + a figure
+            row): 0 for rows that may be written, and for others more than any result.
         complete: uint8 (252, 5): whether all five dice count for the figure row.
-        rerolls: uint8 (252, 31): which rethrows are offered.
-        first: int32 (253,): where each hand's rethrows begin in `choices`.
+        rerolls: uint8 (252, 31): 1 for each rethrow that is offered.
+        first: int32 (253,): the start of each hand's rethrows in `choices`.
         choices: uint8: the offered rethrows of every hand, hand by hand, in rising order.
-        multipliers: int64 (8,): by which each row's sum is multiplied.
-        per_count: float32 (8,): 1 / the most that a cell of the row can hold, 0 where it is not played.
+        multipliers: int64 (8,): the multiplier of each row.
+        per_count: float32 (8,): 1 / the most that a cell of the row can hold; 0 if the row is not in play.
         worth: float32 (8,): multiplier / 120, five aces de mão counting 1.
         sum_worth: float32 (8,): multiplier / 600, five cells of five aces de mão counting 1.
-        played: float32 (8,): 1 for the rows that are played, P among them with `poker_row`, else 0.
-        in_play: the same, a bit for each row.
-        to_close: how many rows of the option `rows` must be closed to end the game.
+        played: float32 (8,): 1 for the rows in play (P only with `poker_row`), else 0.
+        in_play: the rows in play, a bit for each.
+        to_close: the number of rows of the option `rows` that must be closed to end the game.
         per_column, per_turn: float32, 1 / columns and 1 / max_turns.
         columns, max_turns, sum_throws, score_open_rows, full_value: the options, as whole numbers.
     """
@@ -168,13 +168,13 @@ class Tables(NamedTuple):
 
 
 def count_in(hand: Sequence[int], row: int, de_mao: bool, full_value: int = 20) -> int:
-    """What five dice count in a row, 0 where they are not of its kind.
+    """Return the points of five dice in a row; 0 if they are not of its kind.
 
     Args:
         hand: the five faces, rising.
         row: index in ROWS.
-        de_mao: whether all five were thrown together in the latest throw.
-        full_value: what a full counts when not *de mão*.
+        de_mao: whether the latest throw was of all five dice.
+        full_value: points for a full that is not *de mão*.
     """
     double = 2 if de_mao else 1
     numbers = sorted((hand.count(face) for face in range(NUM_FACES)), reverse=True)
@@ -191,7 +191,7 @@ def count_in(hand: Sequence[int], row: int, de_mao: bool, full_value: int = 20) 
 
 
 def is_offered(hand: Sequence[int], dice: int) -> bool:
-    """Whether the rethrow of the places whose bits are set in `dice` takes the lowest places among equal dice."""
+    """Return whether the rethrow of the places set in the bits of `dice` takes the lowest places among equal dice."""
     return all(
         hand[place] != hand[place + 1] or not dice >> place + 1 & 1 or bool(dice >> place & 1)
         for place in range(NUM_DICE - 1)
@@ -205,7 +205,7 @@ def _frozen(array: np.ndarray) -> np.ndarray:
 
 @cache
 def _hand_of() -> np.ndarray:
-    """The hand of each of the 7776 ordered throws."""
+    """Return the hand of each of the 7776 ordered throws."""
     number = {tuple(hand): index for index, hand in enumerate(HANDS.tolist())}
     throws = product(range(NUM_FACES), repeat=NUM_DICE)  # which die is the lowest digit makes no difference
     return _frozen(np.array([number[tuple(sorted(dice))] for dice in throws], np.uint8))
@@ -213,7 +213,7 @@ def _hand_of() -> np.ndarray:
 
 @cache
 def _rerolls() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The rethrows offered for each hand: as a table, and as a list with its beginnings."""
+    """Return the rethrows offered for each hand: a table, the starts in the list, and the list."""
     table = np.array(
         [[is_offered(hand, dice) for dice in range(1, NUM_REROLLS + 1)] for hand in HANDS.tolist()], np.uint8
     )
@@ -233,7 +233,7 @@ def _points(full_value: int) -> np.ndarray:
 
 
 def num_actions(options: Options) -> int:
-    """The size of the action space, the same under all options."""
+    """Return the size of the action space, which is the same under all options."""
     return NUM_ACTIONS
 
 
