@@ -150,11 +150,11 @@ class Example(NamedTuple):
 
 
 @st.composite
-def yaml_files(draw: st.DrawFn) -> bytes:
-    """Draw the content of a configuration: a good one with some values changed, or anything else."""
+def yaml_files(draw: st.DrawFn, bases: list[dict[str, Any]]) -> bytes:
+    """Draw the content of a configuration: one of `bases` with some values changed, or anything else."""
     if draw(st.integers(0, 3)) == 0:
         return draw(st.sampled_from(RAW_FILES))
-    config = yaml.safe_load(yaml.safe_dump(draw(st.sampled_from(BASES))))
+    config = yaml.safe_load(yaml.safe_dump(draw(st.sampled_from(bases))))
     for key in draw(st.lists(st.sampled_from(KEYS), max_size=3)):
         place = config
         *parents, last = key.split(".")
@@ -186,10 +186,14 @@ def command_lines(draw: st.DrawFn) -> list[str]:
     parameters = command.commands[name].params
     words: list[str] = []
     game = draw(st.sampled_from(sorted(GAMES)))
+    if name in ("train", "tournament") and draw(st.integers(0, 3)) == 0:
+        return [name, "--resume", draw(st.sampled_from([*GOOD["resume"], *BAD["resume"]]))]
     for parameter in parameters:
         if parameter.param_type_name == "argument" and draw(_mostly):
             if parameter.name == "game" and draw(_mostly):
                 words.append(game)
+            elif parameter.name == "config" and draw(_mostly):
+                words.append(draw(st.sampled_from([f"{name}.yaml", "fuzz.yaml"])))
             else:
                 several = parameter.nargs == -1 and name != "exploit"
                 size = draw(st.sampled_from([2, 2, 2, 3, 1])) if several else 1
@@ -214,26 +218,28 @@ _mostly = st.sampled_from([True] * 15 + [False])
 
 
 def _value_of(parameter: Any) -> st.SearchStrategy[str]:
-    """Draw the value of an argument or an option: two times in three a good one."""
+    """Draw the value of an argument or an option, mostly a good one."""
     if parameter.multiple:
         return changes()
     numbers = parameter.type_descriptor.annotation in (int, int | None, float)
     good = st.sampled_from(GOOD.get(parameter.name, ["0", "1", "2", "3"] if numbers else WORDS))
     bad = st.sampled_from(BAD.get(parameter.name, NUMBERS if numbers else WORDS))
-    return st.one_of(good, good, good, good, bad, st.sampled_from([*NUMBERS, *WORDS]))
+    return st.one_of(*[good] * 10, bad, bad, st.sampled_from([*NUMBERS, *WORDS]))
 
 
-def examples() -> st.SearchStrategy[Example]:
+@st.composite
+def examples(draw: st.DrawFn) -> Example:
     """Draw everything that a command meets."""
     typed = ["1", "#0", "#9999", "r 0 3", "h", "all", "hints", "é", "", "\udcff", "9" * 99]
     lines = st.lists(st.sampled_from(typed), max_size=5)
-    return st.builds(
-        Example,
-        words=command_lines(),
-        config=yaml_files(),
-        stdin=lines.map("\n".join),
-        cache=st.sampled_from(["cache", "cache", "cache", "cache", "file.txt", "file.txt/x", "/dev/null", "bad-cache"]),
-        columns=st.sampled_from([80, 40, 20, 1, 200]),
+    words = draw(command_lines())
+    base = {"train": TRAIN, "tournament": TOURNAMENT, "tune": TUNE}.get(words[0])
+    return Example(
+        words=words,
+        config=draw(yaml_files([base] if base else BASES)),
+        stdin="\n".join(draw(lines)),
+        cache=draw(st.sampled_from([*["cache"] * 4, "file.txt", "file.txt/x", "/dev/null", "bad-cache"])),
+        columns=draw(st.sampled_from([80, 40, 20, 1, 200])),
     )
 
 

@@ -24,7 +24,7 @@ from trialea.commands.main import REFUSED, STOPPED
 
 pytestmark = pytest.mark.filterwarnings("default::UserWarning")  # such as that a table is damaged
 
-SECONDS = 3.0  # that a command may take before it is cut short
+SECONDS = 5.0  # that a command may take before it is cut short
 
 
 Capture = pytest.CaptureFixture[str]
@@ -136,7 +136,9 @@ def fuzz(
     count: int, cli: Cli, world: World, bounded: dict[str, bool], monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> Counter[str]:
     ends: Counter[str] = Counter()
-    compile_all(cli)
+    with monkeypatch.context() as patch:
+        patch.setenv("TRIALEA_CACHE_DIR", str(world.pristine.parent / "new-cache"))
+        compile_all(cli)
 
     @settings(relaxed, max_examples=count)
     @given(examples())
