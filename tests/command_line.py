@@ -1,4 +1,4 @@
-"""The command line as tests call it: in this process, or in one of its own."""
+"""Helpers that run the command line, in this process or in a new one."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ from typing import Any, NamedTuple
 from tests.helpers import SHORT, words_of
 from trialea import GAMES
 
-# Options, as words, that make a game short.
+# Command-line arguments that make a game short.
 QUICK = {name: words_of(SHORT[name]) for name in GAMES}
 
 
 class Done(NamedTuple):
+    """Exit code and output of a command."""
+
     code: int
     out: str
     err: str
@@ -28,19 +30,19 @@ Cli = Callable[..., Done]
 
 
 def process(*words: Any, stdin: str = "", cwd: Path | None = None) -> Done:
-    """Runs `python -m trialea` with some words, warnings as errors."""
+    """Run `python -m trialea` with the given arguments in a new process, with warnings as errors."""
     done = subprocess.run(
         [sys.executable, "-W", "error", "-m", "trialea", *map(str, words)],
         capture_output=True,
         text=True,
         input=stdin,
-        cwd=cwd or gettempdir(),  # not the repository, where a folder has the package's name
+        cwd=cwd or gettempdir(),  # outside the repository, which has a folder with the package's name
         env={**os.environ, "NO_COLOR": "1", "TERM": "dumb"},
     )
     return Done(done.returncode, done.stdout, done.stderr)
 
 
 def parsed(done: Done) -> Any:
-    """The JSON that a command printed on standard output, and nothing else."""
+    """Return the JSON that a successful command printed to standard output."""
     assert done.code == 0, done.err
     return json.loads(done.out)

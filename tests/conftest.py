@@ -1,4 +1,4 @@
-"""No test needs a screen, and none more than a core; the command line in this process."""
+"""Settings for all tests (no screen, one core per process) and the `cli` fixture."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 if TYPE_CHECKING:
     from tests.command_line import Cli
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # the tests run in as many processes as there are cores
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # one test process runs per core
 os.environ.setdefault("MPLBACKEND", "Agg")
 os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
 os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
@@ -20,7 +20,7 @@ os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
 
 @pytest.fixture
 def cli(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
-    """Runs `trialea` with some words in this process."""
+    """Return a function that runs `trialea` with the given arguments in this process."""
     from tests.command_line import Done
     from trialea.commands.main import run
 

@@ -1,4 +1,4 @@
-"""What several test modules share. Everything here runs over the registry, never over a list of names."""
+"""Shared helpers for tests. They work for every registered game; only the option tables below name the games."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ from trialea.evaluation.results import AgentResult, Evaluation
 
 JIT_OFF = os.environ.get("NUMBA_DISABLE_JIT", "0") != "0"
 
-# A new game needs a line in each of these.
-# Options under which everybody takes as many turns as everybody else; None where players may be passed over.
+# A new game needs an entry in each of these tables.
+# Options with which every player takes the same number of turns; None for a game that skips players.
 EVEN_TURNS: dict[str, dict[str, Any] | None] = {
     "no_dice": {"target": 1000},
     "poker_figures": {},
     "last_die": None,
 }
-# Options under which turns without a choice are common.
+# Options with which a player often has only one legal action.
 FORCED_TURNS: dict[str, dict[str, Any]] = {"no_dice": {"throws": 1}, "poker_figures": {}, "last_die": {}}
-# Options under which the reset option `first_player` decides who begins.
+# Options with which the reset option `first_player` decides who starts.
 AGREED_ORDER: dict[str, dict[str, Any]] = {"no_dice": {}, "poker_figures": {}, "last_die": {"seating": "fixed"}}
-# Options under which every action may come up.
+# Options with which every action can be legal at some point.
 ALL_ACTIONS: dict[str, dict[str, Any]] = {
     "no_dice": {},
     "poker_figures": {"poker_row": True, "sum_throws": True},
     "last_die": {},
 }
-# Sets of options that between them try every option.
+# Sets of options that together change every option of the game.
 VARIANTS: dict[str, list[dict[str, Any]]] = {
     "no_dice": [{"target": 12}, {"throws": 2, "intermediates": "natural"}],
     "poker_figures": [
@@ -64,6 +64,7 @@ SHORT: dict[str, dict[str, Any]] = {
 
 
 def player_counts(name: str) -> range:
+    """Return the numbers of players that the game allows."""
     rules = package_of(name).rules
     return range(rules.MIN_PLAYERS, rules.MAX_PLAYERS + 1)
 
@@ -72,7 +73,7 @@ TABLES = [(name, players) for name in GAMES for players in player_counts(name)]
 
 
 def some_player_counts(name: str) -> list[int]:
-    """For slow tests: the fewest players, one more, and the most."""
+    """Return three player counts for slow tests: the smallest, the next one and the largest."""
     counts = player_counts(name)
     return sorted({*counts[:2], counts[-1]})
 
@@ -82,37 +83,37 @@ SOME_TABLES = [(name, players) for name in GAMES for players in some_player_coun
 
 @cache
 def game_of(name: str, players: int | None = None, **options: Any) -> Game:
-    """The game for so many players, by default for the fewest."""
+    """Return a cached game for `players`, by default for the smallest number."""
     return trialea.make_game(name, players, **options)
 
 
 def more_players(name: str) -> int:
-    """One player more than the fewest."""
+    """Return one player more than the smallest number."""
     return player_counts(name)[1]
 
 
 def opponents_of(name: str, players: int | None = None) -> list[str]:
-    """The names of those who can sit in the other seats without a person at the keyboard."""
+    """Return the names of the agents that can be opponents, which excludes the human one."""
     return [agent for agent in GAMES[name].agents_for(players or min(player_counts(name))) if agent != "human"]
 
 
 def has_skill(name: str) -> bool:
-    """Whether an agent of the game can be better than another: where nobody decides anything there is no greedy one."""
+    """Return whether one agent can be better than another; a game without choices has no greedy agent."""
     return "greedy" in GAMES[name].agents
 
 
 def rival_of(name: str) -> str:
-    """An agent that is better than random play, or merely another one where there is no skill."""
+    """Return an agent that beats random play, or any other agent where the game has no skill."""
     return "greedy" if has_skill(name) else opponents_of(name)[-1]
 
 
 def words_of(options: Mapping[str, Any]) -> list[str]:
-    """A game's options as they are written on the command line."""
+    """Return a game's options as arguments of the command line."""
     return [f"--{key.replace('_', '-')}={value}" for key, value in options.items()]
 
 
 def is_solved(name: str, players: int | None = None, **options: Any) -> bool:
-    """Whether the game's decisions can be judged by an exact solution."""
+    """Return whether an exact solution exists to judge the game's decisions."""
     try:
         solution_of(game_of(name, players, **options))
     except trialea.OptionError:
@@ -121,16 +122,17 @@ def is_solved(name: str, players: int | None = None, **options: Any) -> bool:
 
 
 def legal_of(mask: np.ndarray) -> list[int]:
+    """Return the legal actions of a mask."""
     return np.flatnonzero(mask).tolist()
 
 
 def pick(mask: np.ndarray, rng: np.random.Generator) -> int:
-    """A random legal action."""
+    """Return a random legal action."""
     return int(rng.choice(np.flatnonzero(mask)))
 
 
 def random_play(game: Game, states: States, rng: np.random.Generator) -> Iterator[States]:
-    """Play random legal actions until every game of the batch is over; yields the states before each decision."""
+    """Play random legal actions until every game is over; yield the states before each decision."""
     every = np.arange(len(states))
     while len(every):
         yield states
@@ -140,7 +142,7 @@ def random_play(game: Game, states: States, rng: np.random.Generator) -> Iterato
 
 
 def played_out(game: Game, agent: Agent, count: int) -> States:
-    """So many games, from the seeds 0, 1, 2, …, played to their end by one agent in all seats."""
+    """Return the end states of `count` games with seeds 0, 1, 2, …, all seats played by one agent."""
     states = game.start(range(count))
     playing = np.arange(count)
     while len(playing):
@@ -150,7 +152,7 @@ def played_out(game: Game, agent: Agent, count: int) -> States:
 
 
 def positions(game: Game, count: int, seed: int = 0, most_decisions: int = 60) -> States:
-    """States from all over random games, none of them over."""
+    """Return states from all stages of random games; none of the games is over."""
     rng = np.random.default_rng(seed)
     states = game.start(np.arange(count) + 1000 * seed)
     targets = rng.integers(0, most_decisions, count)
@@ -166,7 +168,7 @@ def positions(game: Game, count: int, seed: int = 0, most_decisions: int = 60) -
 
 @cache
 def legal_ways(module: ModuleType) -> Any:
-    """A compiled loop that notes, for each state, what `is_legal` and what `num_legal` and `legal` allow."""
+    """Return a compiled loop that records what `is_legal`, `num_legal` and `legal` say about each state."""
 
     @entry
     def fill(states, tables, asked, listed):
@@ -180,21 +182,21 @@ def legal_ways(module: ModuleType) -> Any:
 
 
 def assert_masks_agree(game: Game, states: States) -> np.ndarray:
-    """The four ways of asking what is legal give one answer, which is returned."""
+    """Check that the four ways to ask for legal actions agree, and return the masks."""
     masks = game.masks(states)
     asked, listed = np.full_like(masks, -1), np.zeros_like(masks)
     legal_ways(package_of(game.name).game)(states, game.tables, asked, listed)
     counts = np.full(len(states), -1, np.int64)
     game.loops.count_legal(states, game.tables, counts)
     assert (asked == masks).all()
-    assert (listed == masks).all()  # each once
+    assert (listed == masks).all()  # each action exactly once
     assert (counts == masks.sum(axis=1)).all()
     assert masks.any(axis=1).all()
     return masks
 
 
 def rotated(states: States, by: int) -> States:
-    """The same games with everybody moved on by so many seats."""
+    """Return the same games with each player moved on by `by` seats."""
     turned = states.copy()
     for i in range(len(states)):
         n = int(states.num_players[i])
@@ -206,7 +208,7 @@ def rotated(states: States, by: int) -> States:
 
 
 def play_aec(env: MultiAgentEnv, rng: np.random.Generator) -> Iterator[tuple[str, Any, float, bool, int | None]]:
-    """Random play to the end: yields (agent, observation, reward, done, action) of each step, before it is taken."""
+    """Play one game at random; yield (agent, observation, reward, done, action) before each step."""
     for agent in env.agent_iter(1_000_000):
         observation, reward, terminated, truncated, _ = env.last()
         done = terminated or truncated
@@ -218,9 +220,10 @@ def play_aec(env: MultiAgentEnv, rng: np.random.Generator) -> Iterator[tuple[str
 def run_python(
     code: str, *arguments: str, env: Mapping[str, str | None] | None = None, cwd: Path | str | None = None
 ) -> str:
-    """What a fresh interpreter prints that runs `code` with warnings as errors; it must succeed.
+    """Run `code` in a new interpreter with warnings as errors, and return its output. It must succeed.
 
-    `env` changes environment variables; None removes one. It runs outside the repository.
+    `env` changes environment variables; None removes one. The working directory is outside the repository by
+    default.
     """
     variables = {**os.environ, **{key: value for key, value in (env or {}).items() if value is not None}}
     for key, value in (env or {}).items():
@@ -239,10 +242,10 @@ def run_python(
 
 
 def nth(evaluation: Evaluation, place: int) -> AgentResult:
-    """Return the result of the agent at a place of the list of agents."""
+    """Return the result of the agent at position `place` in the list of agents."""
     return list(evaluation.agents.values())[place]
 
 
 def column(evaluation: Evaluation, figure: str) -> tuple[Any, ...]:
-    """Return one figure of every agent, in order."""
+    """Return one figure for each agent, in order."""
     return tuple(getattr(agent, figure) for agent in evaluation.agents.values())

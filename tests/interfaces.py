@@ -1,4 +1,4 @@
-"""The interfaces as one, for what they must do alike, over every registered game."""
+"""One common wrapper for the environments' interfaces, so that a test can run over all of them."""
 
 from __future__ import annotations
 
@@ -20,14 +20,12 @@ every_game = pytest.mark.parametrize("name", GAMES)
 
 
 def aec(name: str, players: int | None = None, **kwargs: Any) -> MultiAgentEnv:
+    """Return the PettingZoo environment of a game."""
     return import_module(GAMES[name].aec_module).env(num_players=players, **kwargs)
 
 
-# --- The three interfaces as one, for what they must do alike --------------------------------------------
-
-
 class Interface:
-    """One game in progress behind one of the interfaces."""
+    """= | A game in progress in one of the interfaces."""
 
     def __init__(self, env: Any) -> None:
         self.env = env

@@ -1,4 +1,4 @@
-"""What the test modules of Last Die share: a table on which given dice fall."""
+"""Helpers for tests of Last Die: games with chosen dice, and conversion to the oracle's types."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from trialea.envs.last_die.rules import Options
 
 
 def philox_faces(seed: int, player: int, turn: int, throw: int, count: int = 6) -> list[int]:
-    """The numbers on the dice of one throw, by the place of the throw in the game alone."""
+    """Return the dice values of one throw; they depend only on the seed and the throw's place in the game."""
     faces = np.empty(6, np.int64)
     throw_faces(np.uint64(seed), player, turn, throw, faces)
     return [int(face) + 1 for face in faces[:count]]
 
 
 def oracle_options(options: Options) -> oracle.Options:
-    """The options as the oracle takes them."""
+    """Return the options in the oracle's form."""
     return oracle.Options(options.rounds_each, options.even_ends_round, options.steer)
 
 
 def game_of_oracle(players: int, options: oracle.Options) -> Game:
-    """The game with the oracle's options, in which player 0 opens."""
+    """Return the game with the oracle's options; player 0 starts."""
     return game_of("last_die", players, seating="fixed", **options._asdict())
 
 
 def position_of(game: Game, state: Any) -> oracle.Position:
-    """A state as the oracle sees it."""
+    """Convert a state into the oracle's position."""
     n, mover = game.num_players, int(state.mover)
     return oracle.Position(
         mover,
@@ -48,11 +48,12 @@ def position_of(game: Game, state: Any) -> oracle.Position:
 
 
 def table_of(game: Game, state: Any) -> list[int]:
+    """Return the players in the order in which they sit."""
     return [int(player) for player in np.argsort(state.place[: game.num_players])]
 
 
 def fresh(game: Game, seed: int = 0) -> States:
-    """A game before its first throw, the players in the order of their numbers; with `steer` the dice are waiting."""
+    """Return a game before its first throw, with players seated by number. With `steer` the dice are pending."""
     unsteered = game_of("last_die", game.num_players, seating="fixed")
     states = unsteered.start([seed])
     states.pending = 63 * game.options.steer
@@ -60,7 +61,7 @@ def fresh(game: Game, seed: int = 0) -> States:
 
 
 def fall(game: Game, states: States, faces: Sequence[int]) -> States:
-    """The states (one) after the mover's dice have shown `faces`."""
+    """Return the only state after the mover's dice have shown `faces`."""
     after = states.copy() if game.options.steer else game.choose(states, [0])
     assert after.pending[0] == 2 ** len(faces) - 1
     game.loops.throw(after, np.array([[*faces, *[6] * (8 - len(faces))]]) - 1, game.tables)
@@ -68,7 +69,7 @@ def fall(game: Game, states: States, faces: Sequence[int]) -> States:
 
 
 def after(game: Game, *throws: str) -> Any:
-    """The state after these throws from the beginning of a game."""
+    """Return the state after these throws from the start of a game."""
     states = fresh(game)
     for faces in throws:
         states = fall(game, states, [int(face) for face in faces])

@@ -1,4 +1,4 @@
-"""Games of Poker Figures with given dice, by the kernels and by the oracle, for several test modules."""
+"""Helpers for tests of Poker Figures: play given dice with the kernels or with the oracle."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from trialea.envs.jit import entry
 from trialea.envs.poker_figures.game import tally_all
 from trialea.envs.poker_figures.rules import ASIDE, FACES, NUM_DICE, PASS, ROWS, WRITE
 
-JUNK = "ARVX9"  # no row takes it, unless something is set aside
+JUNK = "ARVX9"  # fits no row, unless some dice have been set aside
 
 
 @entry
 def look_again(states: Any, tables: Any) -> None:
-    """Bring up to date what follows from the sheets of `states`."""
+    """Recompute the values of `states` that are derived from the sheets."""
     for i in range(len(states)):
         tally_all(states[i], tables)
 
 
 def let_fall(game: Game, states: States, faces: str) -> None:
-    """Let the dice marked in the only state show `faces`, the first of them at the lowest place."""
+    """Let the pending dice of the only state show `faces`, starting at the lowest position."""
     marked = [place for place in range(NUM_DICE) if states.pending[0] >> place & 1]
     assert len(marked) == len(faces), f"{len(marked)} dice are to fall, not {faces}"
     falling = np.zeros((1, 8), np.int64)
@@ -33,20 +33,20 @@ def let_fall(game: Game, states: States, faces: str) -> None:
 
 
 def shown(state: Any) -> str:
-    """The dice on the table."""
+    """Return the faces of the dice on the table."""
     return "".join(FACES[face] for face in state.dice)
 
 
 def falling(state: Any) -> str:
-    """What the dice show that are about to be thrown."""
+    """Return the faces that the pending dice show before they are thrown."""
     return "".join(FACES[state.dice[place]] for place in range(NUM_DICE) if state.pending >> place & 1)
 
 
 class Table:
-    """What `Script` and `OracleTable` share: turns made of their `throw`, `again`, `write` and `give_nothing`."""
+    """Methods that `Script` and `OracleTable` share, built on `throw`, `again`, `write` and `give_nothing`."""
 
     def score_in(self: Any, row: str, *throws: str) -> None:
-        """The player to move writes these throws in the row, while everybody else passes; then its turn ends."""
+        """Let the current player write these throws in `row` over its next turns, while all others pass."""
         me = self.seat
         for faces in throws:
             while self.seat != me:
@@ -57,7 +57,7 @@ class Table:
             self.give_up()
 
     def give_up(self: Any) -> None:
-        """The player to move throws junk for the rest of its turn, and passes."""
+        """Let the current player throw dice that fit no row until its turn ends, then pass."""
         if not self.shown:
             self.throw(JUNK)
         while self.throws < 3:
@@ -69,17 +69,17 @@ class Table:
 
 
 class Script(Table):
-    """A game by the kernels.
+    """A game played with the kernels.
 
     Attributes:
-        game: the game.
-        states: its state, an array of one record.
+    game: The game.
+    states: Its state, an array with one record.
     """
 
     def __init__(self, players: int = 2, **options: Any) -> None:
         self.game = game_of("poker_figures", players, **options)
         self.states = self.game.start([0])
-        self.states.pending, self.states.throws = 31, 0  # before the first throw again
+        self.states.pending, self.states.throws = 31, 0  # go back to the moment before the first throw
 
     @property
     def state(self) -> Any:
@@ -115,18 +115,18 @@ class Script(Table):
 
     @property
     def shown(self) -> str:
-        """The dice on the table; none before the first throw of a turn or of all five."""
+        """Return the dice on the table, or "" while all five are pending."""
         return "" if self.state.pending == 31 else shown(self.state)
 
     def play(self, action: int) -> None:
-        """Take an action; the dice that follow haven't fallen yet."""
+        """Take an action. The pending dice are not thrown yet."""
         self.states = self.game.choose(self.states, [action])
 
     def throw(self, faces: str) -> None:
         let_fall(self.game, self.states, faces)
 
     def again(self, faces: str, new: str) -> None:
-        """Throw the dice again that show `faces`, of equal ones those at the lowest places; they then show `new`."""
+        """Throw the dice that show `faces` again (equal dice: lowest positions first); they then show `new`."""
         places: list[int] = []
         for face in faces:
             places.append(min(p for p in range(NUM_DICE) if FACES[self.state.dice[p]] == face and p not in places))
@@ -166,7 +166,7 @@ class Script(Table):
 
 
 class OracleTable(Table, oracle.Game):
-    """A game by the oracle."""
+    """A game played with the oracle."""
 
     def __init__(self, players: int = 2, **options: Any) -> None:
         super().__init__(oracle.Options(**options), players)

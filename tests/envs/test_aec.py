@@ -1,4 +1,4 @@
-"""The multi-agent environment: PettingZoo's own tests for every table, and what they don't look at."""
+"""Tests of the PettingZoo (AEC) environment: PettingZoo's own checks, rewards, truncation, copies and errors."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from tests.interfaces import aec
 from trialea import GAMES, IllegalActionError, NotResetError, OptionError
 from trialea.envs.aec import MultiAgentEnv
 
-with warnings.catch_warnings():  # PettingZoo's tests import one of its own environments in a way that it deprecates
+with warnings.catch_warnings():  # PettingZoo's tests import one of its environments in a deprecated way
     warnings.simplefilter("ignore", DeprecationWarning)
     from pettingzoo.test import api_test, max_cycles_test, render_test, seed_test
 
-# PettingZoo's tests warn of every dict observation that is not one of their own environments', and of the mask of an
-# agent whose game has ended. Nothing else may warn.
+# PettingZoo's tests warn about dict observations outside its own environments, and about the empty mask of a finished
+# agent. Any other warning fails the test.
 expect_dict_observations = pytest.mark.filterwarnings(
     "ignore:^Observation is not a NumPy array$:UserWarning",
     r"ignore:^Observation space for each agent probably should be gymnasium\.spaces\.box or:UserWarning",
@@ -36,10 +36,11 @@ expect_dict_observations = pytest.mark.filterwarnings(
 
 
 class WholeTurns(BaseWrapper[str, Any, Any]):
-    """A step is a whole turn, and takes every number as an action, the k-th counting round through the legal ones.
+    """A wrapper in which one step is a whole turn, and any number is a valid action.
 
-    `max_cycles_test` counts steps where we count turns, and draws actions without a mask, in the parallel form before
-    the player's dice are even thrown. Endings pass through untouched, and they are what that test is about.
+    `max_cycles_test` counts steps, where this library counts turns. It also draws actions without a mask, in the
+    parallel form even before the player's dice are thrown. So number k means legal action k, modulo the number of
+    legal actions. Terminations and truncations, which that test is about, pass through unchanged.
     """
 
     def __init__(self, env: MultiAgentEnv) -> None:
@@ -60,17 +61,17 @@ class WholeTurns(BaseWrapper[str, Any, Any]):
 
 @expect_dict_observations
 @pytest.mark.parametrize(("name", "players"), TABLES)
-def test_pettingzoo_api(name: str, players: int) -> None:
+def test_pettingzoo_api_check_passes(name: str, players: int) -> None:
     api_test(aec(name, players), num_cycles=100)
 
 
 @pytest.mark.parametrize(("name", "players"), TABLES)
-def test_pettingzoo_seeds(name: str, players: int) -> None:
+def test_pettingzoo_seed_check_passes(name: str, players: int) -> None:
     seed_test(partial(aec, name, players), num_cycles=100)
 
 
 @pytest.mark.parametrize(("name", "players"), TABLES)
-def test_pettingzoo_max_cycles(name: str, players: int) -> None:
+def test_pettingzoo_max_cycles_check_passes(name: str, players: int) -> None:
     options = EVEN_TURNS[name]
     if options is None:
         pytest.skip("it wants steps in equal number from everybody, and here those without dice are passed over")
@@ -82,17 +83,17 @@ def test_pettingzoo_max_cycles(name: str, players: int) -> None:
 
 
 @pytest.mark.parametrize(("name", "players"), TABLES)
-def test_pettingzoo_rendering(name: str, players: int) -> None:
+def test_pettingzoo_render_check_passes(name: str, players: int) -> None:
     def env(render_mode: str) -> MultiAgentEnv:
         made = aec(name, players, render_mode=render_mode)
-        made._renderer._fps = 0  # nobody watches
+        made._renderer._fps = 0  # run without delays between frames
         return made
 
     render_test(env)
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_raw_env_and_the_registry_make_the_same_environment(name: str) -> None:
+def test_raw_env_env_and_registry_make_the_same_environment(name: str) -> None:
     module = import_module(GAMES[name].aec_module)
     players = more_players(name)
     made = pettingzoo.make("aec", GAMES[name].pettingzoo_id, num_players=players)
@@ -104,7 +105,7 @@ def test_raw_env_and_the_registry_make_the_same_environment(name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "players"), TABLES)
-def test_rewards_are_the_games_and_are_seen_once_by_everybody(name: str, players: int) -> None:
+def test_win_rewards_match_the_shares_and_are_paid_once(name: str, players: int) -> None:
     env = aec(name, players)
     for seed in range(5):
         env.reset(seed=seed)
@@ -145,7 +146,7 @@ def test_only_the_mover_has_legal_actions(name: str) -> None:
 
 @pytest.mark.parametrize("name", GAMES)
 @pytest.mark.parametrize("max_cycles", [1, 3])
-def test_max_cycles_truncates_those_who_are_in_once_each_has_had_so_many_turns(name: str, max_cycles: int) -> None:
+def test_max_cycles_truncates_players_still_in_after_that_many_turns(name: str, max_cycles: int) -> None:
     for seed in range(40):
         env = aec(name, more_players(name), max_cycles=max_cycles)
         env.reset(seed=seed)
@@ -163,8 +164,8 @@ def test_max_cycles_truncates_those_who_are_in_once_each_has_had_so_many_turns(n
             assert EVEN_TURNS[name] is None or len(turns) == 1
 
 
-def test_a_player_who_goes_out_in_the_last_cycle_has_terminated() -> None:
-    """No Dice: seat 2 is put out by the very move after which the others are cut short."""
+def test_player_eliminated_in_the_last_cycle_is_terminated() -> None:
+    """No Dice: seat 2 goes out with the same move after which the game is truncated for the others."""
     env = aec("no_dice", 3, max_cycles=1, throws=1, target=1000)
     env.reset(seed=0, options={"first_player": 0})
     for _ in range(2):
@@ -184,7 +185,7 @@ def _points(env: MultiAgentEnv, action: int) -> int:
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_first_player_begins(name: str) -> None:
+def test_first_player_option_decides_who_starts(name: str) -> None:
     players = more_players(name)
     env = aec(name, players, **AGREED_ORDER[name])
     for first in range(players):
@@ -197,7 +198,7 @@ def test_first_player_begins(name: str) -> None:
 
 @pytest.mark.parametrize("name", GAMES)
 @pytest.mark.parametrize("copy", [deepcopy, lambda env: pickle.loads(pickle.dumps(env)), MultiAgentEnv.clone])
-def test_copies_in_mid_game_go_on_alike_and_apart(name: str, copy: Any) -> None:
+def test_copies_in_mid_game_continue_identically_and_independently(name: str, copy: Any) -> None:
     env = aec(name, more_players(name), max_cycles=50)
     env.reset(seed=4)
     for step, _ in enumerate(play_aec(env, np.random.default_rng(0))):
@@ -217,7 +218,7 @@ def test_copies_in_mid_game_go_on_alike_and_apart(name: str, copy: Any) -> None:
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_nothing_works_before_reset_and_after_the_game(name: str) -> None:
+def test_methods_fail_before_reset_and_after_the_game(name: str) -> None:
     env = aec(name, render_mode="ansi")
     for use in (lambda: env.step(0), lambda: env.observe("player_0"), env.last, env.render):
         with pytest.raises(NotResetError, match=r"reset\(\)"):
@@ -232,7 +233,7 @@ def test_nothing_works_before_reset_and_after_the_game(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_spaces_are_what_the_manual_says(name: str) -> None:
+def test_spaces_have_the_documented_shapes_and_types(name: str) -> None:
     env = aec(name, more_players(name))
     for agent in env.possible_agents:
         assert env.action_space(agent) == spaces.Discrete(env.game.num_actions)
@@ -242,7 +243,7 @@ def test_spaces_are_what_the_manual_says(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_bad_arguments_are_refused_by_name(name: str) -> None:
+def test_bad_arguments_raise_an_error_that_names_them(name: str) -> None:
     for wrong in ({"reward": "money"}, {"render_mode": "hologram"}, {"max_cycles": 0}, {"colour": 1}):
         with pytest.raises(OptionError, match=next(iter(wrong))):
             aec(name, **wrong)
@@ -253,7 +254,7 @@ def test_bad_arguments_are_refused_by_name(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_a_finished_agent_takes_none_and_nothing_else(name: str) -> None:
+def test_finished_agent_accepts_only_none(name: str) -> None:
     env = aec(name, more_players(name), max_cycles=1)
     env.reset(seed=1)
     for _, _, _, done, _ in play_aec(env, np.random.default_rng(1)):
@@ -266,7 +267,7 @@ def test_a_finished_agent_takes_none_and_nothing_else(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_nothing_can_be_done_before_the_first_reset(name: str) -> None:
+def test_methods_before_the_first_reset_name_reset_as_remedy(name: str) -> None:
     env = aec(name)
     for use in (env.agent_iter, env.last, env.render, lambda: env.step(0), lambda: env.observe("player_0")):
         with pytest.raises(NotResetError, match=r"call reset\(\) before"):

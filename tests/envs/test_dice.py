@@ -1,4 +1,4 @@
-"""The dice: the generator against published answers, and the throws against chance."""
+"""Tests of the random generator against published values, and of the fairness of the dice."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from trialea.envs.jit import entry
 
 pytestmark = pytest.mark.nojit
 
-# What χ² exceeds once in a million, by degrees of freedom.
+# The χ² value that is exceeded once in a million, by degrees of freedom.
 ONE_IN_A_MILLION = {5: 35.89, 35: 89.95, 7775: 8382.2}
 
 MANY = 2_000 if JIT_OFF else 400_000
 
 
 def philox4(counter: list[int], key: list[int], width: int, multipliers: list[int], weyl: list[int]) -> list[int]:
-    """Philox-4×W-10 as published, on whole numbers of any size: the same rounds for 32-bit and 64-bit words."""
+    """Compute Philox-4×W-10 as published, for 32-bit or 64-bit words, with Python integers."""
     word = 2**width - 1
     for _ in range(10):
         first, second = multipliers[0] * counter[0], multipliers[1] * counter[2]
@@ -44,7 +44,7 @@ def philox4x64(counter: list[int], key: list[int]) -> list[int]:
 
 
 def kernel_words(counter: list[int], key: list[int]) -> list[int]:
-    """The first two words that the kernel gives; it never computes the others."""
+    """Return the first two words from the kernel, which never computes the other two."""
     both = int(philox(np.uint64(key[0] | key[1] << 32), *(np.uint64(word) for word in counter)))
     return [both >> 32, both & 0xFFFFFFFF]
 
@@ -61,24 +61,26 @@ KNOWN = [  # Random123, tests/kat_vectors: philox4x32 10
 
 
 @pytest.mark.parametrize(("counter", "key", "answer"), KNOWN, ids=["zeros", "ones", "pi"])
-def test_philox_gives_the_published_answers(counter: list[int], key: list[int], answer: list[int]) -> None:
+def test_philox_gives_the_published_values(counter: list[int], key: list[int], answer: list[int]) -> None:
     assert philox4x32(counter, key) == answer
     assert kernel_words(counter, key) == answer[:2]
 
 
-def test_philox_agrees_with_a_second_implementation_everywhere() -> None:
+def test_philox_kernel_agrees_with_a_second_implementation() -> None:
     words = np.random.default_rng(1).integers(0, 2**32, (500, 6), np.uint64).tolist()
     for row in words:
         assert kernel_words(row[:4], row[4:]) == philox4x32(row[:4], row[4:])[:2]
 
 
-def test_that_second_implementation_is_numpys_at_numpys_width() -> None:
-    """NumPy has Philox with 64-bit words only, so its numbers are not ours; its rounds are."""
+def test_second_philox_implementation_agrees_with_numpy() -> None:
+    """NumPy's Philox has 64-bit words, so its numbers differ from the kernel's, but the rounds are the same."""
     words = np.random.default_rng(2).integers(0, 2**63, (50, 6), np.uint64)
     for row in words:
         numpys = np.random.Philox(counter=row[:4], key=row[4:]).random_raw(4).tolist()
         counter = row[:4].tolist()
-        assert philox4x64([counter[0] + 1, *counter[1:]], row[4:].tolist()) == numpys  # NumPy counts first
+        assert (
+            philox4x64([counter[0] + 1, *counter[1:]], row[4:].tolist()) == numpys
+        )  # NumPy increments the counter first
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 6, 140, 7776, 2**31])
@@ -96,7 +98,7 @@ def test_below_scales_a_fraction_exactly(n: int) -> None:
         assert int(below(np.uint64(draw), n)) == draw * n >> 64
 
 
-def test_a_throw_is_the_base_six_digits_of_one_draw() -> None:
+def test_throw_is_the_first_base_six_digits_of_one_draw() -> None:
     rng = np.random.default_rng(4)
     faces = np.empty(6, np.int64)
     for _ in range(200):
@@ -109,7 +111,7 @@ def test_a_throw_is_the_base_six_digits_of_one_draw() -> None:
 
 
 @pytest.mark.parametrize("dice", [1, 3, 5, 6])
-def test_a_face_does_not_depend_on_how_many_dice_are_thrown(dice: int) -> None:
+def test_face_does_not_depend_on_the_number_of_dice(dice: int) -> None:
     few, all_six = np.empty(dice, np.int64), np.empty(6, np.int64)
     for turn in range(20):
         throw_faces(np.uint64(7), 1, turn, 2, few)
@@ -124,7 +126,7 @@ def fill_throws(places, out):  # (N, 4): seed, seat, turn, throw -> (N, 5)
 
 
 def throws_at(**indices: np.ndarray | int) -> np.ndarray:
-    """Many throws of five dice; the indexes not given are 0."""
+    """Return many throws of five dice. Indices that are not given are 0."""
     columns = [np.broadcast_to(indices.get(name, 0), MANY) for name in ("seed", "seat", "turn", "throw")]
     out = np.empty((MANY, 5), np.int64)
     fill_throws(np.ascontiguousarray(np.stack(columns, axis=1).astype(np.int64)), out)
@@ -153,8 +155,8 @@ def test_every_die_is_fair_along_every_index(varying: str) -> None:
 
 
 @pytest.mark.parametrize("varying", PLACES)
-def test_neighbours_along_every_index_are_independent(varying: str) -> None:
-    """All pairs of faces, of one die and of two, from a throw and from the next one."""
+def test_neighbouring_throws_are_independent_along_every_index(varying: str) -> None:
+    """Checks all pairs of faces of one or two dice, within a throw and between a throw and the next."""
     faces = throws_at(**PLACES[varying])
     for die, other in product(range(5), repeat=2):
         assert chi_squared(6 * faces[:-1, die] + faces[1:, other], 36) < ONE_IN_A_MILLION[35]
@@ -164,7 +166,7 @@ def test_neighbours_along_every_index_are_independent(varying: str) -> None:
 
 def test_all_7776_throws_are_equally_likely() -> None:
     faces = throws_at(**PLACES["turn"])
-    if JIT_OFF:  # too few throws for so many kinds: those of three dice
+    if JIT_OFF:  # too few throws for 7,776 cells, so only three dice are compared
         assert chi_squared(faces[:, :3] @ np.array([1, 6, 36]) % 36, 36) < ONE_IN_A_MILLION[35]
     else:
         assert chi_squared(faces @ 6 ** np.arange(5), 7776) < ONE_IN_A_MILLION[7775]
@@ -172,19 +174,19 @@ def test_all_7776_throws_are_equally_likely() -> None:
 
 @pytest.mark.parametrize("index", ["seed", "seat", "turn", "throw"])
 def test_every_index_changes_the_throw(index: str) -> None:
-    """Throws that differ in one index alone agree as often as throws by chance do, once in 7,776."""
+    """Throws that differ in one index are equal as rarely as independent throws: once in 7,776."""
     place = {"seed": np.arange(MANY) + 5, "seat": 1, "turn": np.arange(MANY) % 9, "throw": 1}
     faces, others = throws_at(**place), throws_at(**{**place, index: place[index] + 1000})
     assert (faces == others).all(axis=1).mean() < 0.002
 
 
-def test_two_purposes_never_share_a_draw() -> None:
+def test_different_purposes_never_share_a_draw() -> None:
     draws = {int(derive(np.uint64(9), index, purpose, 0)) for index in range(200) for purpose in range(5)}
     assert len(draws) == 1000
     assert FOR_DICE != FOR_AGENT
 
 
-def test_derive_many_is_derive() -> None:
+def test_derive_many_agrees_with_derive() -> None:
     bases, indices = np.arange(5, dtype=np.uint64), np.array([0, 1, 2, 2**32, 2**33 + 1])
     out = np.empty(5, np.uint64)
     derive_many(bases, indices, 3, 4, out)

@@ -1,4 +1,4 @@
-"""Drawing actions: never an illegal one, and each as often as its probability says."""
+"""Tests of `draw`, which samples actions: only legal ones, with the given probabilities."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trialea.agents.model import PolicyError, draw
 BELOW_ONE = float(np.nextafter(1.0, 0.0))
 
 
-def test_draw_never_gives_an_illegal_action() -> None:
+def test_draw_never_returns_an_illegal_action() -> None:
     rng = np.random.default_rng(0)
     for spread in (0.1, 5.0, 100.0, 1e4):
         legal = rng.random((4000, 37)) < rng.random((4000, 1))
@@ -25,7 +25,7 @@ def test_draw_never_gives_an_illegal_action() -> None:
 
 
 @pytest.mark.parametrize("legal", [[0], [5], [8], [0, 8], [2, 3, 6], list(range(9))])
-def test_draw_at_its_edges_gives_the_first_and_the_last_legal_action(legal: list[int]) -> None:
+def test_draw_at_0_and_1_returns_the_first_and_last_legal_action(legal: list[int]) -> None:
     probabilities = torch.zeros(3, 9)
     probabilities[:, legal] = 1 / len(legal)
     edges = torch.tensor([0.0, BELOW_ONE, 1.0], dtype=torch.float64)
@@ -33,7 +33,7 @@ def test_draw_at_its_edges_gives_the_first_and_the_last_legal_action(legal: list
 
 
 @pytest.mark.parametrize("value", [0.0, float("nan")])
-def test_draw_refuses_what_is_no_distribution(value: float) -> None:
+def test_draw_rejects_zero_or_nan_probabilities(value: float) -> None:
     probabilities = torch.tensor([[0.5, 0.5], [value, value]])
     with pytest.raises(PolicyError, match="no action is legal, or the policy's logits are NaN or infinite"):
         draw(probabilities, torch.zeros(2))

@@ -1,4 +1,4 @@
-"""Errors that other modules rely on: which failed imports an extra would mend."""
+"""Tests of `needs_extra`, which turns a failed import into an error that names the missing extra."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from trialea.envs.errors import MissingExtraError, needs_extra
 
 
 @pytest.mark.parametrize("name", ["torch", "torch.nn"])
-def test_a_module_that_is_not_installed_is_named_with_its_extra(name: str) -> None:
+def test_missing_module_error_names_its_extra(name: str) -> None:
     with (
         pytest.raises(MissingExtraError, match=r"training needs 'torch'.*'trialea\[train\]'") as caught,
         needs_extra("train", "training", "torch", "stable_baselines3"),
@@ -26,7 +26,7 @@ def test_a_module_that_is_not_installed_is_named_with_its_extra(name: str) -> No
     ],
     ids=str,
 )
-def test_any_other_failed_import_is_shown_as_it_is(fault: ImportError) -> None:
+def test_other_import_errors_pass_through_unchanged(fault: ImportError) -> None:
     with pytest.raises(ImportError) as caught, needs_extra("train", "training", "torch"):
         raise fault
     assert caught.value is fault

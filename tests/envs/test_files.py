@@ -1,4 +1,4 @@
-"""Files are written whole or not at all, and one process at a time writes in a folder."""
+"""Tests of atomic writes, checks before writing, and locks on folders."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from trialea.envs.files import (
 )
 
 
-def test_a_file_appears_whole_with_its_folders(tmp_path: Path) -> None:
+def test_file_appears_complete_and_missing_folders_are_made(tmp_path: Path) -> None:
     target = tmp_path / "a" / "b" / "page.html"
     with atomic_path(target) as temporary:
         temporary.write_text("half")
@@ -39,7 +39,7 @@ def test_a_file_appears_whole_with_its_folders(tmp_path: Path) -> None:
     assert list(target.parent.iterdir()) == [target]
 
 
-def test_an_error_leaves_the_old_file_and_no_trace(tmp_path: Path) -> None:
+def test_error_while_writing_keeps_the_old_file(tmp_path: Path) -> None:
     target = tmp_path / "page.html"
     target.write_text("old")
     with pytest.raises(KeyboardInterrupt), atomic_path(target) as temporary:
@@ -49,7 +49,7 @@ def test_an_error_leaves_the_old_file_and_no_trace(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [target]
 
 
-def test_an_existing_file_keeps_its_permissions(tmp_path: Path) -> None:
+def test_overwritten_file_keeps_its_permissions(tmp_path: Path) -> None:
     target = tmp_path / "secret"
     target.touch(0o600)
     write_text(target, "new")
@@ -60,7 +60,7 @@ def test_an_existing_file_keeps_its_permissions(tmp_path: Path) -> None:
     assert (tmp_path / "fresh").stat().st_mode == plain.stat().st_mode
 
 
-def test_links_are_followed(tmp_path: Path) -> None:
+def test_write_follows_symbolic_links(tmp_path: Path) -> None:
     (tmp_path / "there").mkdir()
     real, link, dangling = tmp_path / "there" / "real", tmp_path / "link", tmp_path / "dangling"
     real.write_text("old")
@@ -72,7 +72,7 @@ def test_links_are_followed(tmp_path: Path) -> None:
     assert dangling.is_symlink() and (tmp_path / "there" / "new").read_text() == "new"
 
 
-def test_what_is_no_regular_file_is_refused_and_kept(tmp_path: Path) -> None:
+def test_pipes_folders_and_devices_are_rejected_and_kept(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     (tmp_path / "link").symlink_to(pipe)
@@ -89,7 +89,7 @@ def test_what_is_no_regular_file_is_refused_and_kept(tmp_path: Path) -> None:
     assert stat.S_ISFIFO(pipe.stat().st_mode) and stat.S_ISCHR(Path("/dev/null").stat().st_mode)
 
 
-def test_a_parent_that_is_a_file_is_named(tmp_path: Path) -> None:
+def test_error_names_a_parent_that_is_a_file(tmp_path: Path) -> None:
     (tmp_path / "afile").touch()
     for target in (tmp_path / "afile" / "r.html", tmp_path / "afile" / "deep" / "r.html"):
         with pytest.raises(FileError) as caught:
@@ -102,7 +102,7 @@ def test_a_parent_that_is_a_file_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("refused", ["folder", "file"])
-def test_missing_permission_is_found_before_any_work(
+def test_missing_permission_is_found_before_writing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: str
 ) -> None:
     target = tmp_path / "r.html"
@@ -114,7 +114,7 @@ def test_missing_permission_is_found_before_any_work(
         check_writable(target)
 
 
-def test_a_name_that_no_file_can_have_is_named(tmp_path: Path) -> None:
+def test_error_names_an_impossible_file_name(tmp_path: Path) -> None:
     with pytest.raises(FileError, match="file name too long"):
         check_writable(tmp_path / ("x" * 300))
     loop = tmp_path / "loop"
@@ -124,8 +124,8 @@ def test_a_name_that_no_file_can_have_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("closing_fails", [False, True])
-def test_a_full_disk_names_the_target(tmp_path: Path, closing_fails: bool) -> None:
-    """A writer of archives may raise another error while it closes its archive on a full disk."""
+def test_full_disk_error_names_the_target(tmp_path: Path, closing_fails: bool) -> None:
+    """An archive writer can raise a second error when it closes its archive on a full disk."""
     target = tmp_path / "table.npz"
     with pytest.raises(FileError) as caught, atomic_path(target) as temporary:
         temporary.write_bytes(b"half")
@@ -138,7 +138,7 @@ def test_a_full_disk_names_the_target(tmp_path: Path, closing_fails: bool) -> No
     assert not list(tmp_path.iterdir())
 
 
-def test_an_error_of_files_says_how_to_continue() -> None:
+def test_resumable_adds_how_to_continue_to_the_error() -> None:
     for file in ("runs/x/metrics.jsonl", None):
         expected = f"^{file or 'runs/x'}: no space left on device. To continue: this$"
         with pytest.raises(FileError, match=expected), resumable(Path("runs/x"), "To continue: this"):
@@ -150,7 +150,7 @@ def test_an_error_of_files_says_how_to_continue() -> None:
         raise KeyboardInterrupt
 
 
-def test_a_folder_appears_whole(tmp_path: Path) -> None:
+def test_folder_appears_complete_or_not_at_all(tmp_path: Path) -> None:
     with atomic_folder(tmp_path / "checkpoints" / "1") as temporary:
         (temporary / "model").touch()
         assert not (tmp_path / "checkpoints" / "1").exists()
@@ -164,7 +164,7 @@ def test_a_folder_appears_whole(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "checkpoints").iterdir()] == ["1"]
 
 
-def test_a_folder_in_use_says_by_whom(tmp_path: Path) -> None:
+def test_locked_folder_error_names_the_process_and_its_task(tmp_path: Path) -> None:
     with new_folder(tmp_path / "run", "is training in it"):
         assert [path.name for path in (tmp_path / "run").iterdir()] == [".lock"]
         expected = rf"is in use: process {os.getpid()} on \S+ is training in it, since .*\. Wait"
@@ -175,7 +175,7 @@ def test_a_folder_in_use_says_by_whom(tmp_path: Path) -> None:
     assert not list((tmp_path / "run").iterdir())
 
 
-def test_a_lock_ends_with_a_killed_process(tmp_path: Path) -> None:
+def test_lock_ends_when_its_process_is_killed(tmp_path: Path) -> None:
     code = f"""
 import time
 from pathlib import Path
@@ -195,7 +195,7 @@ with locked(Path({str(tmp_path / ".lock")!r}), "here"):
     assert not list(tmp_path.iterdir())
 
 
-def test_who_waits_says_so_and_gets_the_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_waiting_for_a_lock_warns_and_then_gets_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "_PATIENCE", 0.0)
     held, let_go = threading.Event(), threading.Event()
 
@@ -213,16 +213,16 @@ def test_who_waits_says_so_and_gets_the_lock(tmp_path: Path, monkeypatch: pytest
     holder.join()
 
 
-def test_a_folder_with_content_is_refused(tmp_path: Path) -> None:
+def test_new_folder_rejects_a_folder_with_content(tmp_path: Path) -> None:
     (tmp_path / "plan.json").touch()
-    (tmp_path / ".writing-0").touch()  # left by a process that was killed
+    (tmp_path / ".writing-0").touch()  # left by a killed process
     with pytest.raises(FileError, match="exists already and isn't empty"), new_folder(tmp_path, ""):
         pytest.fail("the body must not run")
     with new_folder(tmp_path, "", leftovers=("plan.json",)):
         assert not (tmp_path / ".writing-0").exists()
 
 
-def test_numbered_folders_are_made_at_once(tmp_path: Path) -> None:
+def test_numbered_folders_get_consecutive_numbers(tmp_path: Path) -> None:
     with numbered_folder(tmp_path / "runs", "x") as first, numbered_folder(tmp_path / "runs", "x") as second:
         assert [first.name, second.name] == ["x-1", "x-2"]
         (first / "config.yaml").touch()
@@ -235,5 +235,5 @@ def test_numbered_folders_are_made_at_once(tmp_path: Path) -> None:
         pytest.fail("the body must not run")
 
 
-def test_errors_of_files_are_ours_and_the_systems() -> None:
+def test_file_error_is_a_trialea_error_and_an_os_error() -> None:
     assert issubclass(FileError, TrialeaError) and issubclass(FileError, OSError)

@@ -1,4 +1,4 @@
-"""Compiling: how much is compiled, what the cache on disk depends on, and damage to it."""
+"""Tests of compilation: how much is compiled, what the disk cache depends on, and damaged caches."""
 
 from __future__ import annotations
 
@@ -43,19 +43,19 @@ print(sum(function.__module__.startswith("trialea.") for function in functions))
 """
 
 COMPILED = {"no_dice": 24, "poker_figures": 34, "last_die": 35}
-"""How many functions are compiled for a first step of the AEC environment, each for one set of types."""
+"""The largest allowed number of functions compiled for the first step of the AEC environment."""
 
 
 @pytest.mark.skipif(JIT_OFF, reason="nothing is compiled")
 @pytest.mark.parametrize("name", GAMES)
-def test_a_first_step_compiles_few_functions_and_the_next_process_none(name: str, tmp_path: Path) -> None:
+def test_first_step_compiles_few_functions_and_then_uses_the_cache(name: str, tmp_path: Path) -> None:
     cold, warm = (int(run_python(FIRST_STEP, name, env={"NUMBA_CACHE_DIR": str(tmp_path)})) for _ in range(2))
     assert 0 < cold <= COMPILED[name]
     assert warm == 0
 
 
 @pytest.mark.skipif(JIT_OFF, reason="nothing is compiled")
-def test_compiling_is_reported_and_calls_of_compiled_code_are_not() -> None:
+def test_report_compiling_is_called_only_while_compiling() -> None:
     told: list[str] = []
 
     def twice(value: int) -> int:
@@ -70,7 +70,7 @@ def test_compiling_is_reported_and_calls_of_compiled_code_are_not() -> None:
 
 
 @pytest.mark.skipif(JIT_OFF, reason="nothing is compiled")
-def test_a_kernel_that_returns_an_array_says_that_it_allocates() -> None:
+def test_kernel_that_returns_an_array_must_declare_allocation() -> None:
     def same(array: np.ndarray) -> np.ndarray:
         return array
 
@@ -81,7 +81,7 @@ def test_a_kernel_that_returns_an_array_says_that_it_allocates() -> None:
         njit(lambda array: failing(array).sum())(array)
 
 
-def test_a_record_holds_the_values_and_is_read_only() -> None:
+def test_record_holds_the_values_and_is_read_only() -> None:
     class Values(NamedTuple):
         small: np.ndarray
         number: int
@@ -96,7 +96,8 @@ def test_a_record_holds_the_values_and_is_read_only() -> None:
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_a_games_code_hangs_on_its_own_sources_and_the_generic_ones(name: str) -> None:
+def test_cached_code_of_a_game_depends_on_its_own_sources_only(name: str) -> None:
+    """Its own sources include the modules that all games share."""
     sources = jit._sources_of(f"trialea.envs.{name}.game")
     assert {f"trialea.envs.{name}.rules", "trialea.envs.loops", "trialea.envs.dice"} <= sources
     assert not any(f".{other}." in module for other in GAMES if other != name for module in sources)
@@ -122,7 +123,7 @@ DAMAGE: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
 
 @pytest.mark.skipif(JIT_OFF, reason="nothing is compiled")
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_a_damaged_cache_is_compiled_again(damage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_damaged_cache_is_compiled_again(damage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("numba.config.CACHE_DIR", str(tmp_path / "cache"))
     module = tmp_path / "made_up.py"
     module.write_text("from trialea.envs.jit import entry\n@entry\ndef answer(number):\n    return number + 1\n")
@@ -139,8 +140,8 @@ def test_a_damaged_cache_is_compiled_again(damage: str, tmp_path: Path, monkeypa
 
 
 @pytest.mark.skipif(JIT_OFF, reason="nothing is compiled")
-def test_code_is_kept_until_a_kernel_in_another_file_changes(tmp_path: Path) -> None:
-    """numba itself looks only at the file of the function that is called."""
+def test_cached_code_is_kept_until_a_kernel_in_another_file_changes(tmp_path: Path) -> None:
+    """numba itself checks only the file of the called function."""
     (tmp_path / "made_up.py").write_text(MADE_UP)
     printed = []
     for value in (1, 1, 2):

@@ -1,4 +1,4 @@
-"""The kernels, the only implementation of each game: against what must always hold. See also `test_kernels_*.py`."""
+"""Tests of properties that every game's kernels must have. `<game>/test_kernels.py` tests each game's rules."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from trialea.envs.game import Game, States
 
 @pytest.mark.nojit
 @pytest.mark.parametrize(("name", "players"), TABLES)
-def test_masks_queries_lists_and_counts_agree_in_play(name: str, players: int) -> None:
+def test_masks_legality_queries_lists_and_counts_agree(name: str, players: int) -> None:
     game = game_of(name, players)
     assert_masks_agree(game, positions(game, 6 if JIT_OFF else 300, seed=players))
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_a_step_succeeds_exactly_where_the_mask_says_so(name: str) -> None:
+def test_step_succeeds_only_for_actions_that_the_mask_allows(name: str) -> None:
     game = game_of(name, more_players(name))
     states = positions(game, 60, seed=5)
     for i, mask in enumerate(game.masks(states)):
@@ -55,7 +55,7 @@ def test_a_step_succeeds_exactly_where_the_mask_says_so(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_one_illegal_action_in_a_batch_moves_no_game(name: str) -> None:
+def test_one_illegal_action_in_a_batch_changes_no_game(name: str) -> None:
     game = game_of(name)
     states = game.start(range(4))
     before = states.tobytes()
@@ -72,8 +72,8 @@ def test_one_illegal_action_in_a_batch_moves_no_game(name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "players"), TABLES)
-def test_observations_turn_with_the_seats(name: str, players: int) -> None:
-    """Move everybody on by some seats: each sees what the player in the old seat saw."""
+def test_observations_rotate_with_the_seats(name: str, players: int) -> None:
+    """After all players move on by some seats, each sees what the player in the old seat saw."""
     game = game_of(name, players)
     states = positions(game, 50, seed=players)
     for by in range(1, players):
@@ -85,7 +85,7 @@ def test_observations_turn_with_the_seats(name: str, players: int) -> None:
 
 
 def thrown_once(game: Game, state: Any) -> States:
-    """The state after its next throw, if any dice are to be thrown, with the dice that belong to it."""
+    """Return the state after its next throw with the dice that its seed determines, if any dice are pending."""
     after = np.array([state], game.state_dtype).view(np.recarray)
     if state.pending:
         faces = np.zeros((1, 8), np.int64)
@@ -95,7 +95,7 @@ def thrown_once(game: Game, state: Any) -> States:
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_chance_is_complete_and_holds_what_is_sampled(name: str) -> None:
+def test_chance_outcomes_are_complete_and_include_the_sampled_throw(name: str) -> None:
     game = game_of(name, more_players(name))
     rng = np.random.default_rng(1)
     states = positions(game, 40, seed=3)
@@ -105,7 +105,9 @@ def test_chance_is_complete_and_holds_what_is_sampled(name: str) -> None:
     game.step(after, actions)
     for i in range(len(states)):
         state, throws = chosen[i], 0
-        while throws == 0 or (state.pending and not state.over):  # more throws may follow without a choice
+        while throws == 0 or (
+            state.pending and not state.over
+        ):  # some throws are followed by another without a decision in between
             outcomes = game.chance_outcomes(state)
             assert len(outcomes) == 6 ** int(state.pending).bit_count()
             assert sum(probability for _, probability in outcomes) == pytest.approx(1, abs=1e-12)
@@ -114,12 +116,12 @@ def test_chance_is_complete_and_holds_what_is_sampled(name: str) -> None:
             assert thrown.tobytes() in successors
             state, throws = thrown[0], throws + 1
         assert after[i : i + 1].tobytes() == thrown.tobytes()
-    assert (states.decisions == positions(game, 40, seed=3).decisions).all()  # choosing has changed nothing
+    assert (states.decisions == positions(game, 40, seed=3).decisions).all()  # `choose` leaves its input unchanged
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_steps_throw_like_chance(name: str) -> None:
-    """The successors that different seeds bring are spread as `chance_outcomes` says."""
+def test_step_samples_successors_with_the_chance_probabilities(name: str) -> None:
+    """Over many seeds, successors are as frequent as `chance_outcomes` says (χ² test)."""
     game = game_of(name)
     state, action = a_throw_of_few_dice(game)
     expected: Counter[bytes] = Counter()
@@ -137,7 +139,7 @@ def test_steps_throw_like_chance(name: str) -> None:
 
 
 def a_throw_of_few_dice(game: Game) -> tuple[States, int]:
-    """A state with an action after which two or three dice are thrown, once."""
+    """Return a state and an action after which two or three dice are thrown, once."""
     states = positions(game, 200, seed=3)
     for i in range(len(states)):
         state = states[i : i + 1].view(np.recarray)
@@ -150,7 +152,7 @@ def a_throw_of_few_dice(game: Game) -> tuple[States, int]:
 
 @pytest.mark.nojit
 @pytest.mark.parametrize(("name", "players"), TABLES)
-def test_a_game_pays_each_player_once_and_what_it_should(name: str, players: int) -> None:
+def test_rewards_match_the_shares_and_each_player_is_paid_once(name: str, players: int) -> None:
     game = game_of(name, players, **(SHORT[name] if JIT_OFF else {}))
     rng = np.random.default_rng(players)
     count = 1 if JIT_OFF else 20
@@ -181,7 +183,7 @@ def test_a_game_pays_each_player_once_and_what_it_should(name: str, players: int
     choices=st.lists(st.integers(0, 1000), min_size=1, max_size=20 if JIT_OFF else 200),
 )
 @pytest.mark.nojit
-def test_what_always_holds(table: tuple[str, int], seed: int, choices: list[int]) -> None:
+def test_state_invariants_hold_in_random_play(table: tuple[str, int], seed: int, choices: list[int]) -> None:
     name, players = table
     game = game_of(name, players, **(AGREED_ORDER[name] if seed % 2 else {}))
     states = game.start([seed], first_player=seed % players)
@@ -214,7 +216,7 @@ def test_what_always_holds(table: tuple[str, int], seed: int, choices: list[int]
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_a_reseeded_clone_has_another_future_and_a_plain_one_the_same(name: str) -> None:
+def test_reseeded_clone_diverges_and_plain_clone_does_not(name: str) -> None:
     game = game_of(name)
     states = game.start(range(50))
     same, other = game.clone(states), game.clone(states, seed=12345)
@@ -231,7 +233,7 @@ def test_a_reseeded_clone_has_another_future_and_a_plain_one_the_same(name: str)
 
 @pytest.mark.parametrize("name", GAMES)
 def test_every_byte_of_a_state_belongs_to_a_field(name: str) -> None:
-    """Copying leaves other bytes as they happen to be, so equal states would differ."""
+    """A copy does not preserve padding bytes, so equal states would compare as different."""
     dtype = game_of(name).state_dtype
     assert sum(field.itemsize for field, *_ in dtype.fields.values()) == dtype.itemsize
 
@@ -242,7 +244,7 @@ def test_every_game_has_an_oracle(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_bad_tables_are_refused_with_the_good_ones_named(name: str) -> None:
+def test_bad_game_arguments_raise_and_name_the_valid_ones(name: str) -> None:
     fewest, most = player_counts(name)[0], player_counts(name)[-1]
     with pytest.raises(OptionError, match=r"no option colour.*its options are: "):
         trialea.make_game(name, fewest, colour="red")

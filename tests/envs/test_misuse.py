@@ -1,4 +1,4 @@
-"""Inputs that broke other environments, over every game: illegal actions, reset options, kinds of number."""
+"""Tests of misuse in every interface: illegal actions, bad reset options, wrong types, faulty agents."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from trialea.envs.game import Game, States
 from trialea.envs.single import SingleAgentEnv
 from trialea.envs.vector import BatchedEnv
 
-# --- Illegal action ----------------------------------------------------------------------------------
+# --- Illegal actions ---------------------------------------------------------------------------------
 
 
 @every_game
 @every_interface
-def test_an_illegal_action_is_refused_and_forgotten(name: str, interface: str) -> None:
-    """A domain error, the state as before; then a legal action works; then `reset(seed)` replays."""
+def test_illegal_action_raises_and_leaves_the_game_unchanged(name: str, interface: str) -> None:
+    """After the error the state and mask are the same, a legal action works, and `reset(seed)` replays the game."""
     face = INTERFACES[interface](name)
     face.reset(seed=4)
     start = face.state().tobytes()
@@ -46,8 +46,8 @@ def test_an_illegal_action_is_refused_and_forgotten(name: str, interface: str) -
 
 
 @every_game
-def test_a_refused_action_leaves_the_rewards_to_come(name: str) -> None:
-    """In AEC: what the agent has earned but not yet seen is not lost with the illegal action."""
+def test_illegal_action_keeps_pending_rewards_in_aec(name: str) -> None:
+    """A reward that the agent has earned but not yet seen survives the illegal action."""
     env = aec(name, reward="score")
     env.reset(seed=1)
     for _ in range(20):
@@ -67,8 +67,8 @@ def test_a_refused_action_leaves_the_rewards_to_come(name: str) -> None:
 
 @every_game
 @every_interface
-def test_unknown_reset_options_are_ignored_everywhere(name: str, interface: str) -> None:
-    """PettingZoo's own tests pass an unknown key, so every interface ignores them; not a wrong value."""
+def test_reset_ignores_unknown_options_but_checks_known_ones(name: str, interface: str) -> None:
+    """PettingZoo's own tests pass an unknown key, so every interface must ignore it."""
     face = INTERFACES[interface](name)
     face.reset(seed=3)
     plain = face.state().tobytes()
@@ -82,8 +82,8 @@ def test_unknown_reset_options_are_ignored_everywhere(name: str, interface: str)
 
 @every_game
 @every_interface
-def test_stepping_before_reset_is_refused_with_the_remedy(name: str, interface: str) -> None:
-    """No interface steps a game that has not begun."""
+def test_step_before_reset_raises_and_names_the_remedy(name: str, interface: str) -> None:
+    """No interface steps a game that has not started."""
     face = INTERFACES[interface](name)
     with pytest.raises(NotResetError, match=r"reset\(\)"):
         face.step(0)
@@ -91,13 +91,13 @@ def test_stepping_before_reset_is_refused_with_the_remedy(name: str, interface: 
     face.step(legal_of(face.mask())[0])
 
 
-# --- Kinds of number ---------------------------------------------------------------------------------
+# --- Types of actions --------------------------------------------------------------------------------
 
 
 @every_game
 @every_interface
-def test_every_kind_of_whole_number_is_an_action(name: str, interface: str) -> None:
-    """The NumPy kinds, a 0-d array and Python's own do the same."""
+def test_every_integer_type_is_accepted_as_an_action(name: str, interface: str) -> None:
+    """Python ints, NumPy integers and 0-d arrays give the same result."""
     results = set()
     for kind in (int, np.int8, np.int32, np.int64, np.uint8, np.array):
         face = INTERFACES[interface](name)
@@ -109,8 +109,8 @@ def test_every_kind_of_whole_number_is_an_action(name: str, interface: str) -> N
 
 @every_game
 @every_interface
-def test_other_things_are_refused(name: str, interface: str) -> None:
-    """A float, even a whole one, a bool, text, None, a sequence, and a number out of range."""
+def test_non_integer_and_out_of_range_actions_raise(name: str, interface: str) -> None:
+    """Floats (even whole ones), bools, text, None, sequences and numbers out of range are errors."""
     face = INTERFACES[interface](name)
     face.reset(seed=6)
     before = face.state().tobytes()
@@ -132,11 +132,11 @@ def test_other_things_are_refused(name: str, interface: str) -> None:
         assert face.state().tobytes() == before
 
 
-# --- Beside the cases: what the compiled loops must not be given ----------------------------------------------------
+# --- Arguments that must not reach the compiled loops ---------------------------------------------------------------
 
 
 @every_game
-def test_wrong_shapes_seats_and_games_never_reach_the_compiled_loops(name: str) -> None:
+def test_wrong_shapes_seats_and_games_raise_before_compiled_code(name: str) -> None:
     low = game_of(name)
     states = low.start(range(4))
     more = Game(name, low.num_players + 1)
@@ -155,7 +155,7 @@ def test_wrong_shapes_seats_and_games_never_reach_the_compiled_loops(name: str) 
 
 
 class Cheat:
-    """Answers with the same thing, whatever it is asked; or raises it."""
+    """An agent that always returns the same answer, or raises it if it is an exception."""
 
     name = "cheat"
 
@@ -181,7 +181,7 @@ class Cheat:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_an_opponents_fault_is_an_error_of_its_own_and_needs_a_reset(
+def test_faulty_opponent_raises_agent_error_and_requires_reset(
     name: str, answer: Any, cause: type[Exception], message: str
 ) -> None:
     env = SingleAgentEnv(name, opponents=Cheat(answer), seat=0, **AGREED_ORDER[name])
@@ -196,7 +196,9 @@ def test_an_opponents_fault_is_an_error_of_its_own_and_needs_a_reset(
     assert env.action_masks().any()
 
 
-def test_the_member_of_a_crowd_who_cheats_is_blamed() -> None:
+def test_agent_error_names_the_member_of_a_crowd_at_fault() -> None:
+    """Here a crowd answers for all its members at once, and the answers of member 1 are illegal."""
+
     class Crowd:
         def act(self, states: States, members: np.ndarray) -> np.ndarray:
             actions = make_agent("random", game).act(states)
@@ -219,12 +221,12 @@ def test_the_member_of_a_crowd_who_cheats_is_blamed() -> None:
             env.step(legal_of(env.action_masks())[-1])
 
 
-# --- Seeds, names and keywords ------------------------------------------------------------------------------------
+# --- Seeds, names and keywords --------------------------------------------------------------------------------------
 
 
 @every_game
 @pytest.mark.parametrize("seed", [-1, 2**64, 1.5, True, "1", [1]])
-def test_a_wrong_seed_is_refused_alike_everywhere(name: str, seed: Any) -> None:
+def test_wrong_seed_raises_the_same_error_everywhere(name: str, seed: Any) -> None:
     game, env, single, batch = game_of(name), aec(name), SingleAgentEnv(name), BatchedEnv(name)
     for each in (env, single, batch):
         each.reset(seed=1)
@@ -244,8 +246,8 @@ def test_a_wrong_seed_is_refused_alike_everywhere(name: str, seed: Any) -> None:
 
 
 @every_game
-def test_an_unknown_keyword_is_a_type_error_too_and_the_nearest_is_named(name: str) -> None:
-    """TorchRL's GymEnv gives `frameskip` and drops it if a TypeError has these words."""
+def test_unknown_keyword_raises_type_error_and_suggests_a_name(name: str) -> None:
+    """TorchRL's GymEnv passes `frameskip`, and drops it if a TypeError contains these words."""
     for make in (partial(gym.make, GAMES[name].gym_id), partial(aec, name), partial(BatchedEnv, name)):
         with pytest.raises(TypeError, match="unexpected keyword argument 'frameskip'") as raised:
             make(frameskip=1)
@@ -255,7 +257,7 @@ def test_an_unknown_keyword_is_a_type_error_too_and_the_nearest_is_named(name: s
 
 
 @every_game
-def test_what_is_no_agent_is_refused(name: str) -> None:
+def test_make_agent_rejects_objects_that_are_not_agents(name: str) -> None:
     game = game_of(name)
     for wrong in ("", None, 5, b"cheat"):
         agent = Cheat(0)
@@ -271,11 +273,11 @@ def test_what_is_no_agent_is_refused(name: str) -> None:
         GAMES["chess"] = GAMES[name]  # type: ignore[index]
 
 
-# --- Games without a decision of the learner ----------------------------------------------------------------------
+# --- Games without a decision by the learner ------------------------------------------------------------------------
 
 
-def test_games_that_end_before_the_learner_decides_are_accounted_for() -> None:
-    """Every game of the stream is an episode or skipped; over all of them both seats of equal players win alike."""
+def test_games_without_a_learner_decision_are_counted_as_skipped() -> None:
+    """Each game is either an episode or skipped. Equal players win equally often when both kinds are counted."""
     env = SingleAgentEnv("no_dice", target=4, throws=1, opponents="random", seat="random")
     total, games, skipped = 0.0, 0, 0
     agent = make_agent("random", env.game, 1)
@@ -284,20 +286,22 @@ def test_games_that_end_before_the_learner_decides_are_accounted_for() -> None:
         games += 1 + info["skipped_games"]
         total += info["skipped_reward"]
         skipped += info["skipped_games"]
-        assert info["skipped_reward"] == info["skipped_games"]  # the others reached the target: the learner won each
+        assert (
+            info["skipped_reward"] == info["skipped_games"]
+        )  # the opponents reached the target, so the learner won each of these games
         done = False
         while not done:
             _, reward, terminated, truncated, _ = env.step(int(agent.act(env._games.states)[0]))
             total += reward
             done = terminated or truncated
-    assert env._games._episodes[0] == games  # none of the stream is left out
+    assert env._games._episodes[0] == games  # every game of the stream is counted
     assert skipped > 0
     if not JIT_OFF:
         assert abs(total) < 4 * games**0.5
 
 
-def test_a_learner_who_never_decides_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With fewer games than usual, as no opponent of this game ends every one of them."""
+def test_learner_that_never_decides_raises_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The limit is lowered, because no opponent of this game ends every game before the learner's turn."""
     monkeypatch.setattr(learner, "MAX_SKIPPED", 3)
     env = SingleAgentEnv("no_dice", target=1, throws=1, seat=1)
     with pytest.raises(OptionError, match="the learner must get to decide, but 3 games in a row"):

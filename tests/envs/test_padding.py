@@ -1,4 +1,4 @@
-"""Observations padded for policies that play with several numbers of players."""
+"""Tests of `ObservationPadder`, which pads observations for policies that play with several numbers of players."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ every_game = pytest.mark.parametrize("name", GAMES)
 
 
 @every_game
-def test_each_entry_lies_where_it_lies_with_most_players_and_the_rest_is_zero(name: str) -> None:
+def test_entries_keep_their_place_and_the_rest_is_zero(name: str) -> None:
     most = max(player_counts(name))
     names = game_of(name, most).observation_names()
     for players in player_counts(name):
@@ -30,7 +30,7 @@ def test_each_entry_lies_where_it_lies_with_most_players_and_the_rest_is_zero(na
 
 
 @every_game
-def test_it_looks_from_the_seats_asked_for(name: str) -> None:
+def test_padded_observation_is_seen_from_the_given_seats(name: str) -> None:
     game = game_of(name)
     states, seats = positions(game, 30), np.arange(30) % game.num_players
     padded = ObservationPadder(game, max(player_counts(name))).observe(states, seats)
@@ -41,7 +41,7 @@ def test_it_looks_from_the_seats_asked_for(name: str) -> None:
 
 
 @every_game
-def test_without_padding_it_is_the_games_own_observation(name: str) -> None:
+def test_without_padding_the_observation_is_unchanged(name: str) -> None:
     game = game_of(name)
     states = positions(game, 30)
     assert ObservationPadder(game).size == game.observation_size
@@ -49,7 +49,7 @@ def test_without_padding_it_is_the_games_own_observation(name: str) -> None:
 
 
 @every_game
-def test_fewer_seats_than_players_are_refused(name: str) -> None:
+def test_fewer_seats_than_players_raise(name: str) -> None:
     most = max(player_counts(name))
     with pytest.raises(OptionError, match=f"more players than the {most - 1} seats"):
         ObservationPadder(game_of(name, most), most - 1)

@@ -1,4 +1,4 @@
-"""What every registered game brings, under all its options, and what the generic parts make of it."""
+"""Tests that every registered game works with all its options, agents and its solver."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ every_variant = pytest.mark.parametrize(
 
 
 @every_game
-def test_without_a_number_of_players_the_fewest_play(name: str) -> None:
+def test_default_number_of_players_is_the_smallest(name: str) -> None:
     fewest = min(player_counts(name))
     games = {
         "make_game": trialea.make_game(name),
@@ -61,14 +61,14 @@ def test_without_a_number_of_players_the_fewest_play(name: str) -> None:
 
 
 @every_game
-def test_the_variants_change_every_option(name: str) -> None:
-    """So that no option goes untried in what follows."""
+def test_variants_together_change_every_option(name: str) -> None:
+    """Otherwise the tests below would leave an option untested."""
     changed = {key for options in VARIANTS[name] for key in options}
     assert changed == {field.name for field in fields(game_of(name).options)}
 
 
 @every_variant
-def test_every_variant_has_its_own_sizes_and_plays_to_its_end(name: str, options: dict[str, Any]) -> None:
+def test_variant_has_correct_sizes_and_plays_to_the_end(name: str, options: dict[str, Any]) -> None:
     for players in (min(player_counts(name)), max(player_counts(name))):
         env = aec(name, players, **options)
         game = env.game
@@ -85,7 +85,7 @@ def test_every_variant_has_its_own_sizes_and_plays_to_its_end(name: str, options
 
 
 @every_variant
-def test_every_variant_agrees_on_what_is_legal_and_names_it(name: str, options: dict[str, Any]) -> None:
+def test_variant_agrees_on_legal_actions_and_names_them(name: str, options: dict[str, Any]) -> None:
     game = game_of(name, **options)
     states = positions(game, 100, seed=4)
     masks = assert_masks_agree(game, states)
@@ -96,7 +96,7 @@ def test_every_variant_agrees_on_what_is_legal_and_names_it(name: str, options: 
 
 
 @every_variant
-def test_every_variant_is_the_same_in_a_batch(name: str, options: dict[str, Any]) -> None:
+def test_variant_plays_the_same_in_a_batch(name: str, options: dict[str, Any]) -> None:
     players = more_players(name)
     envs = BatchedEnv(name, 3, num_players=players, reward="score", **options)
     singles = [SingleAgentEnv(name, players, reward="score", **options) for _ in range(3)]
@@ -116,11 +116,11 @@ def test_every_variant_is_the_same_in_a_batch(name: str, options: dict[str, Any]
             break
 
 
-# What a reset reports --------------------------------------------------------------------------------------------
+# Infos of a reset ------------------------------------------------------------------------------------------------
 
 
 @every_variant
-def test_a_reset_reports_the_opening_in_every_interface(name: str, options: dict[str, Any]) -> None:
+def test_reset_reports_the_opening_in_every_interface(name: str, options: dict[str, Any]) -> None:
     env, single, envs = aec(name, **options), SingleAgentEnv(name, **options), BatchedEnv(name, 2, **options)
     for seed in range(3):
         env.reset(seed=seed)
@@ -136,8 +136,8 @@ def test_a_reset_reports_the_opening_in_every_interface(name: str, options: dict
 
 
 @every_variant
-def test_infos_are_flat_arrays_of_one_shape_and_type(name: str, options: dict[str, Any]) -> None:
-    """As TorchRL asks: the keys, shapes and types of the first reset hold for every other, in every interface."""
+def test_reset_infos_keep_their_keys_shapes_and_types(name: str, options: dict[str, Any]) -> None:
+    """TorchRL requires this: every reset has the same keys, shapes and types as the first one."""
     env, single = aec(name, more_players(name), **options), SingleAgentEnv(name, more_players(name), **options)
     seen = set()
     for seed in range(20):
@@ -150,7 +150,7 @@ def test_infos_are_flat_arrays_of_one_shape_and_type(name: str, options: dict[st
 
 
 @every_game
-def test_what_one_agent_does_with_its_report_is_not_seen_by_another(name: str) -> None:
+def test_agents_infos_are_separate_objects(name: str) -> None:
     env = aec(name)
     env.reset(seed=0)
     untouched = env.infos["player_1"].copy()
@@ -165,7 +165,7 @@ def test_what_one_agent_does_with_its_report_is_not_seen_by_another(name: str) -
     ("name", "players", "agent"),
     [(name, players, agent) for name, players in SOME_TABLES for agent in opponents_of(name, players)],
 )
-def test_every_agent_chooses_legal_actions_alone_as_among_others(name: str, players: int, agent: str) -> None:
+def test_agent_chooses_the_same_legal_actions_alone_and_in_a_batch(name: str, players: int, agent: str) -> None:
     game = game_of(name, players, **SHORT[name])
     states = positions(game, 60, seed=players)
     before = states.tobytes()
@@ -180,35 +180,37 @@ def test_every_agent_chooses_legal_actions_alone_as_among_others(name: str, play
 
 
 @every_game
-def test_a_solver_takes_its_settings_and_no_other(name: str) -> None:
+def test_solver_rejects_unknown_settings(name: str) -> None:
     settings = solver_settings(name)
-    assert not set(settings) & {field.name for field in fields(game_of(name).options)}  # one command line takes both
+    assert not set(settings) & {
+        field.name for field in fields(game_of(name).options)
+    }  # options and settings share one command line
     with pytest.raises(OptionError, match="no setting colour"):
         solve(game_of(name), colour="red")
 
 
 @every_game
-def test_the_solver_of_one_game_refuses_the_others(name: str) -> None:
+def test_solver_rejects_other_games(name: str) -> None:
     own = import_module(GAMES[name].solver)
     for other in set(GAMES) - {name}:
         with pytest.raises(OptionError, match=f"supports {name} only, got {other}"):
             own.solve(game_of(other))
 
 
-def test_the_solver_of_poker_figures_is_told_the_turns() -> None:
+def test_solver_of_poker_figures_requires_the_number_of_turns() -> None:
     assert dict(solver_settings("poker_figures")) == {"turns": None}
     with pytest.raises(OptionError, match="turns"):
         solve(game_of("poker_figures"))
 
 
 @pytest.mark.parametrize("seeds", [[-1], [2**64], [1.7], ["a"], 7, [[1, 2]], [True], None])
-def test_what_are_no_seeds(seeds: Any) -> None:
+def test_wrong_seeds_raise(seeds: Any) -> None:
     with pytest.raises(OptionError, match="seeds must be a row of whole numbers from 0 to 18446744073709551615, got"):
         game_of("no_dice").start(seeds)
 
 
 @every_game
-def test_an_agent_for_another_game_is_refused(name: str) -> None:
+def test_agent_made_for_another_game_is_rejected(name: str) -> None:
     """Each of ours says what it is for."""
     players, options = more_players(name), SHORT[name]
     made, other = game_of(name, **options), game_of(name, players, **options)

@@ -1,4 +1,4 @@
-"""Text and picture of every registered game, in the middle of play and at its end."""
+"""Tests of the text and picture of every game, during play and at the end."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from trialea.envs.single import SingleAgentEnv
 
 
 def some_counts(name: str) -> list[int]:
-    """The fewest players, the most, and the number halfway."""
+    """Return the smallest, the middle and the largest number of players."""
     counts = player_counts(name)
     return sorted({counts[0], counts[(len(counts) - 1) // 2], counts[-1]})
 
@@ -26,7 +26,7 @@ CASES = [(name, count) for name in GAMES for count in some_counts(name)]
 
 
 def positions(game: Game, seed: int = 3, most: int = 12) -> list[States]:
-    """The first positions of a random game, each also as chosen and not yet thrown; and the end."""
+    """Return the first positions of a random game, before and after each choice, and the end."""
     agent = trialea.make_agent("random", game)
     states = game.start([seed])
     found = []
@@ -39,7 +39,7 @@ def positions(game: Game, seed: int = 3, most: int = 12) -> list[States]:
 
 
 @pytest.mark.parametrize(("name", "count"), CASES)
-def test_text_tells_players_scores_and_dice(name: str, count: int) -> None:
+def test_text_shows_players_and_scores_within_80_columns(name: str, count: int) -> None:
     game = game_of(name, count)
     for states in positions(game):
         before = states.tobytes()
@@ -55,14 +55,14 @@ def test_text_tells_players_scores_and_dice(name: str, count: int) -> None:
 
 @pytest.mark.parametrize(("name", "count"), CASES)
 def test_texts_of_different_positions_differ(name: str, count: int) -> None:
-    """Choosing, throwing and ending all change what is shown."""
+    """Choosing, throwing and ending all change the text."""
     game = game_of(name, count)
     texts = [game.text(states[0]) for states in positions(game)]
     assert len(set(texts)) > len(texts) * 2 / 3
 
 
 @pytest.mark.parametrize(("name", "count"), CASES)
-def test_pictures_keep_their_size_and_leave_the_state_alone(name: str, count: int) -> None:
+def test_pictures_keep_their_size_and_do_not_change_the_state(name: str, count: int) -> None:
     game = game_of(name, count)
     shapes, seen = set(), set()
     shown = positions(game, most=6)
@@ -72,7 +72,7 @@ def test_pictures_keep_their_size_and_leave_the_state_alone(name: str, count: in
         assert states.tobytes() == before
         assert picture.dtype == np.uint8
         assert picture.flags.writeable
-        assert len(np.unique(picture @ np.array([1, 256, 65536]))) > 20  # colours
+        assert len(np.unique(picture @ np.array([1, 256, 65536]))) > 20  # number of colours
         shapes.add(picture.shape)
         seen.add(picture.tobytes())
         assert np.array_equal(picture, game.picture(states[0]))
@@ -84,7 +84,7 @@ def test_pictures_keep_their_size_and_leave_the_state_alone(name: str, count: in
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_without_pillow_the_error_names_the_extra(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_picture_without_pillow_raises_and_names_the_extra(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     game = game_of(name)
     monkeypatch.setitem(sys.modules, "PIL", None)
     with pytest.raises(MissingExtraError, match=r"trialea\[render\]"):
@@ -93,7 +93,7 @@ def test_without_pillow_the_error_names_the_extra(name: str, monkeypatch: pytest
         game.picture(game.start([0])[0])
 
 
-def test_no_dice_text_in_full() -> None:
+def test_no_dice_text_matches_a_full_example() -> None:
     game = trialea.make_game("no_dice", 3)
     states = game.start([0], first_player=1)
     states[0].dice[:] = (3, 0, 3, 1, 1)  # 5 0 ÷ ÷ −
@@ -112,8 +112,8 @@ def test_no_dice_text_in_full() -> None:
     assert game.text(waiting).splitlines()[1] == "│ ? │ │ 0 │ │ ? │ │ ÷ │ │ ? │"
 
 
-def test_no_dice_picture_marks_the_operators_apart() -> None:
-    """The signs are drawn, not taken from a font: each must look different."""
+def test_no_dice_picture_draws_each_operator_differently() -> None:
+    """Operators are drawn as shapes, not taken from a font."""
     game = trialea.make_game("no_dice")
     states = game.start([0])
     pictures = set()
@@ -125,7 +125,7 @@ def test_no_dice_picture_marks_the_operators_apart() -> None:
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_without_a_display_the_window_is_refused_with_the_remedy(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_human_mode_without_a_display_names_the_remedy(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pygame").display.quit()
     monkeypatch.setenv("SDL_VIDEODRIVER", "x11")
     monkeypatch.setenv("DISPLAY", ":no-such-display")

@@ -1,4 +1,4 @@
-"""The single-agent environment: Gymnasium's and stable-baselines3's checks, seats, opponents, copies."""
+"""Tests of the single-agent environment: Gymnasium's and SB3's checks, seats, opponents, copies and rewards."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def make(name: str, **kwargs: Any) -> SingleAgentEnv:
 
 
 def episode(env: SingleAgentEnv, rng: np.random.Generator, mask: np.ndarray) -> list[Any]:
-    """Random play to the end: [(action, observation, reward, terminated, truncated), …]."""
+    """Play one game at random; return a list of (action, observation, reward, terminated, truncated)."""
     steps, over = [], False
     while not over:
         action = pick(mask, rng)
@@ -55,15 +55,15 @@ TABLES_WITH_OPPONENTS = [
 
 
 @pytest.mark.parametrize(("name", "players", "opponent"), TABLES_WITH_OPPONENTS)
-def test_gymnasium_check_env(name: str, players: int, opponent: str) -> None:
-    """One of its checks draws an action, resets, and plays it: with the seed that it uses, a legal one in each game."""
+def test_gymnasium_check_env_passes(name: str, players: int, opponent: str) -> None:
+    """One check draws an action, resets and plays it. With the check's seed it is legal in each game."""
     for seat in (0, players - 1, "random", "rotate"):
         env = make(name, num_players=players, opponents=opponent, seat=seat, **SHORT[name])
         check_env(env, skip_render_check=(opponent, seat) != ("random", "random"))
 
 
-def test_check_env_passes_without_the_check_that_plays_an_action_elsewhere() -> None:
-    """The recipe of the page on environments, where few actions are legal in two positions."""
+def test_check_env_passes_for_a_nondeterministic_spec() -> None:
+    """The docs recommend this for games with few common legal actions: the check that replays an action is skipped."""
     for players in (2, 3, 4):
         env = gym.make(GAMES["no_dice"].gym_id, num_players=players, throws=1)
         env.unwrapped.spec.nondeterministic = True
@@ -71,13 +71,13 @@ def test_check_env_passes_without_the_check_that_plays_an_action_elsewhere() -> 
 
 
 @pytest.mark.parametrize(("name", "players", "opponent"), TABLES_WITH_OPPONENTS)
-def test_sb3_check_env(name: str, players: int, opponent: str) -> None:
+def test_sb3_check_env_passes(name: str, players: int, opponent: str) -> None:
     for seat in (0, players - 1, "random", "rotate"):
         sb3_check_env(make(name, num_players=players, opponents=opponent, seat=seat, **SHORT[name]))
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_opponents_may_be_agents_lists_and_mixtures(name: str) -> None:
+def test_opponents_can_be_agents_lists_and_mixtures(name: str) -> None:
     players = more_players(name)
     names = opponents_of(name, players)
     for opponents in (
@@ -92,7 +92,7 @@ def test_opponents_may_be_agents_lists_and_mixtures(name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "players"), TABLES)
-def test_an_opponent_that_does_not_exist_is_refused_with_those_that_do(name: str, players: int) -> None:
+def test_unknown_opponent_raises_and_names_the_known_ones(name: str, players: int) -> None:
     exist = GAMES[name].agents_for(players)
     for wrong in {"nobody", *GAMES[name].agents} - {*exist}:
         with pytest.raises(UnknownNameError, match=f"'{wrong}' for.* {players} players: {', '.join(exist)};"):
@@ -100,7 +100,7 @@ def test_an_opponent_that_does_not_exist_is_refused_with_those_that_do(name: str
 
 
 class Recorder:
-    """Plays the first legal action, and notes the seats that it was asked to play."""
+    """An agent that plays the first legal action and records the seats it plays."""
 
     name = "recorder"
 
@@ -115,7 +115,7 @@ class Recorder:
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_a_list_of_opponents_sits_in_order_from_the_learners_left(name: str) -> None:
+def test_opponents_in_a_list_sit_in_order_after_the_learner(name: str) -> None:
     players = more_players(name)
     for seat in range(players):
         sitting = [Recorder(name, players) for _ in range(players - 1)]
@@ -128,7 +128,7 @@ def test_a_list_of_opponents_sits_in_order_from_the_learners_left(name: str) -> 
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_a_mixture_meets_each_opponent_as_often_as_it_says(name: str) -> None:
+def test_mixture_draws_opponents_with_the_given_weights(name: str) -> None:
     options = AGREED_ORDER[name]
     players = more_players(name)
     often, seldom = Recorder(name, players, **options), Recorder(name, players, **options)
@@ -138,13 +138,13 @@ def test_a_mixture_meets_each_opponent_as_often_as_it_says(name: str) -> None:
     for _ in range(800):
         before = len(often.seats)
         env.reset()
-        met += 0 in often.seats[before:]  # seat 0 begins
+        met += 0 in often.seats[before:]  # seat 0 starts
     assert met / 800 == pytest.approx(0.75, abs=5 * (0.75 * 0.25 / 800) ** 0.5)
     assert seldom.seats
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_seats_are_fixed_rotate_or_are_drawn_evenly(name: str) -> None:
+def test_seat_can_be_fixed_rotating_or_random(name: str) -> None:
     players = more_players(name)
     fixed = make(name, num_players=players, seat=2)
     assert {fixed.reset(seed=s) and fixed.seat for s in range(10)} == {2}
@@ -161,7 +161,7 @@ def test_seats_are_fixed_rotate_or_are_drawn_evenly(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_the_first_player_option_is_obeyed(name: str) -> None:
+def test_first_player_option_decides_who_starts(name: str) -> None:
     players = more_players(name)
     for first in range(players):
         recorder = Recorder(name, players, **AGREED_ORDER[name])
@@ -178,11 +178,11 @@ def test_the_first_player_option_is_obeyed(name: str) -> None:
 @pytest.mark.parametrize("name", GAMES)
 @pytest.mark.parametrize("mixture", [False, True], ids=["random", "mixture"])
 @pytest.mark.parametrize("copy", [deepcopy, lambda env: pickle.loads(pickle.dumps(env)), SingleAgentEnv.clone])
-def test_copies_in_mid_game_go_on_alike_and_apart(name: str, mixture: bool, copy: Any) -> None:
+def test_copies_in_mid_game_continue_identically_and_independently(name: str, mixture: bool, copy: Any) -> None:
     players = more_players(name)
     opponents = dict.fromkeys(opponents_of(name, players), 1) if mixture else "random"
     env = make(name, num_players=players, opponents=opponents, **SHORT[name])
-    _, info = env.reset(seed=10)  # lasts for more than three decisions in every game
+    _, info = env.reset(seed=10)  # this game lasts for more than three decisions in every game type
     mask = info["action_mask"]
     for _ in range(3):
         *_, info = env.step(legal_of(mask)[0])
@@ -203,7 +203,7 @@ def test_copies_in_mid_game_go_on_alike_and_apart(name: str, mixture: bool, copy
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_a_reseeded_clone_has_another_future(name: str) -> None:
+def test_clones_with_different_seeds_diverge(name: str) -> None:
     env = make(name)
     _, info = env.reset(seed=6)
     played = [
@@ -214,8 +214,8 @@ def test_a_reseeded_clone_has_another_future(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_samples_are_legal_at_every_step(name: str) -> None:
-    """`env.step(env.action_space.sample())`, through everything that `gym.make` puts round the environment."""
+def test_sampled_actions_are_always_legal(name: str) -> None:
+    """Uses `env.step(env.action_space.sample())` through all wrappers that `gym.make` adds."""
     env = gym.make(GAMES[name].gym_id)
     env.reset(seed=1)
     env.action_space.seed(1)
@@ -227,7 +227,7 @@ def test_samples_are_legal_at_every_step(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_rewards_score_and_win(name: str) -> None:
+def test_score_rewards_add_up_to_the_score(name: str) -> None:
     with pytest.raises(OptionError, match="reward"):
         make(name, reward="money")
     env = make(name, num_players=more_players(name), reward="score")
@@ -238,8 +238,8 @@ def test_rewards_score_and_win(name: str) -> None:
         assert sum(step[2] for step in steps) == pytest.approx(env.game.score_scale * score)
 
 
-def test_points_from_before_the_first_decision_are_paid_with_it() -> None:
-    """In Last Die others make a player score, in this seed 18 points before it has thrown."""
+def test_points_before_the_first_decision_are_paid_with_it() -> None:
+    """In Last Die others can make a player score; with this seed it has points before its first throw."""
     env = make("last_die", num_players=5, steer=True, rounds_each=1, seat="random", reward="score")
     _, info = env.reset(seed=42)
     before, steps = int(env.state.scores[env.seat]), episode(env, np.random.default_rng(0), info["action_mask"])
@@ -249,8 +249,8 @@ def test_points_from_before_the_first_decision_are_paid_with_it() -> None:
 
 
 @pytest.mark.parametrize("name", GAMES)
-@pytest.mark.parametrize("seed", range(4))  # the learner ends before the others, or with them
-def test_a_step_after_the_end_says_that_it_is_the_end(name: str, seed: int) -> None:
+@pytest.mark.parametrize("seed", range(4))  # the learner ends before the others in some games and with them in others
+def test_step_after_the_end_says_that_the_game_has_ended(name: str, seed: int) -> None:
     env = make(name, num_players=max(players for game, players in TABLES if game == name), seat="rotate", **SHORT[name])
     _, info = env.reset(seed=seed)
     episode(env, np.random.default_rng(seed), info["action_mask"])
@@ -259,13 +259,13 @@ def test_a_step_after_the_end_says_that_it_is_the_end(name: str, seed: int) -> N
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_options_of_reset_that_are_no_mapping_are_refused(name: str) -> None:
+def test_reset_options_that_are_not_a_mapping_raise(name: str) -> None:
     with pytest.raises(OptionError, match="a mapping, got 5"):
         make(name).reset(options=5)
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_text_and_pictures_are_of_the_position(name: str) -> None:
+def test_rendered_text_and_picture_follow_the_position(name: str) -> None:
     for mode, kind in (("ansi", str), ("rgb_array", np.ndarray)):
         env = make(name, render_mode=mode)
         env.reset(seed=0)

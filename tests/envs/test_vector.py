@@ -1,4 +1,4 @@
-"""The batched engine: equal to as many single environments, in every mode of Gymnasium's vector API."""
+"""Tests of the batched environment: it equals single environments in every autoreset mode."""
 
 from __future__ import annotations
 
@@ -22,16 +22,17 @@ COUNT = 5
 
 
 def batch(name: str, count: int = COUNT, **kwargs: Any) -> BatchedEnv:
-    """Short games, so that many end."""
+    """Make a batch of short games, so that many of them end."""
     return BatchedEnv(name, count, **{**SHORT[name], **kwargs})
 
 
 def singles(name: str, count: int = COUNT, mode: str = "NextStep", **kwargs: Any) -> SyncVectorEnv:
+    """Make a SyncVectorEnv of single environments with the same arguments."""
     return SyncVectorEnv([partial(SingleAgentEnv, name, **{**SHORT[name], **kwargs})] * count, autoreset_mode=mode)
 
 
 def choose(masks: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Random legal actions; action 0 where a game has ended and nothing is legal."""
+    """Return random legal actions, and 0 for games that have ended."""
     return np.array([rng.choice(np.flatnonzero(mask)) if mask.any() else 0 for mask in masks])
 
 
@@ -41,7 +42,7 @@ def assert_same(ours: tuple[Any, ...], theirs: tuple[Any, ...]) -> None:
 
 
 def assert_same_play(ours: BatchedEnv, theirs: SyncVectorEnv, steps: int, seed: int) -> int:
-    """Play both side by side; returns how many episodes ended."""
+    """Play both side by side with the same actions; return the number of episodes that ended."""
     rng = np.random.default_rng(seed)
     result = ours.reset(seed=seed)
     assert_same(result, theirs.reset(seed=seed))
@@ -56,7 +57,7 @@ def assert_same_play(ours: BatchedEnv, theirs: SyncVectorEnv, steps: int, seed: 
 
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
 @pytest.mark.parametrize(("name", "players"), SOME_TABLES)
-def test_equals_single_environments_step_for_step(name: str, players: int, mode: str) -> None:
+def test_batch_equals_single_environments_with_mixed_opponents(name: str, players: int, mode: str) -> None:
     opponents = dict.fromkeys(opponents_of(name, players), 1)
     kwargs = {"num_players": players, "opponents": opponents}
     ended = assert_same_play(
@@ -69,7 +70,7 @@ def test_equals_single_environments_step_for_step(name: str, players: int, mode:
     "kwargs", [{"seat": 0}, {"seat": "rotate"}, {"reward": "score"}, {"opponents": "random"}], ids=str
 )
 @pytest.mark.parametrize("name", GAMES)
-def test_equals_single_environments_whatever_the_arguments(name: str, kwargs: dict[str, Any]) -> None:
+def test_batch_equals_single_environments_with_other_arguments(name: str, kwargs: dict[str, Any]) -> None:
     if kwargs.get("seat") == "rotate":
         kwargs = {**kwargs, "num_players": more_players(name)}
     for mode in ("NextStep", "SameStep"):
@@ -78,14 +79,14 @@ def test_equals_single_environments_whatever_the_arguments(name: str, kwargs: di
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_equals_single_environments_with_a_list_of_opponents(name: str) -> None:
+def test_batch_equals_single_environments_with_listed_opponents(name: str) -> None:
     players = more_players(name)
     kwargs = {"num_players": players, "opponents": (opponents_of(name, players) * players)[: players - 1]}
     assert assert_same_play(batch(name, **kwargs), singles(name, **kwargs), 80, seed=2)
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_same_step_resets_give_the_final_observation_and_info(name: str) -> None:
+def test_same_step_autoreset_returns_final_observation_and_info(name: str) -> None:
     envs = batch(name, autoreset_mode="SameStep")
     rng = np.random.default_rng(0)
     _, infos = envs.reset(seed=0)
@@ -93,7 +94,7 @@ def test_same_step_resets_give_the_final_observation_and_info(name: str) -> None
     for _ in range(100):
         observations, rewards, terminated, truncated, infos = envs.step(choose(infos["action_mask"], rng))
         over = terminated | truncated
-        assert infos["action_mask"].any(axis=1).all()  # of the next episode already
+        assert infos["action_mask"].any(axis=1).all()  # the masks already belong to the next episode
         assert ("final_obs" in infos) == over.any()
         for i in np.flatnonzero(over):
             endings += 1
@@ -109,7 +110,7 @@ def test_same_step_resets_give_the_final_observation_and_info(name: str) -> None
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_next_step_resets_ignore_the_action_and_pay_nothing(name: str) -> None:
+def test_next_step_autoreset_ignores_the_action_and_pays_nothing(name: str) -> None:
     envs = batch(name)
     rng = np.random.default_rng(0)
     _, infos = envs.reset(seed=0)
@@ -125,7 +126,7 @@ def test_next_step_resets_ignore_the_action_and_pay_nothing(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_without_autoreset_the_mask_says_what_is_reset(name: str) -> None:
+def test_without_autoreset_the_reset_mask_selects_games_to_reset(name: str) -> None:
     ours, theirs = batch(name, autoreset_mode="Disabled"), singles(name, mode="Disabled")
     rng = np.random.default_rng(3)
     result = ours.reset(seed=3)
@@ -154,7 +155,7 @@ def test_without_autoreset_the_mask_says_what_is_reset(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_a_wrong_reset_mask_is_refused(name: str) -> None:
+def test_wrong_reset_mask_raises(name: str) -> None:
     envs = batch(name, autoreset_mode="Disabled")
     with pytest.raises(NotResetError, match="reset_mask"):
         envs.reset(options={"reset_mask": np.arange(COUNT) == 1})
@@ -166,7 +167,7 @@ def test_a_wrong_reset_mask_is_refused(name: str) -> None:
 
 @pytest.mark.parametrize("mode", [None, "vector_entry_point", "sync", "async"])
 @pytest.mark.parametrize("name", GAMES)
-def test_make_vec_in_every_vectorization_mode(name: str, mode: str | None) -> None:
+def test_make_vec_works_in_every_vectorization_mode(name: str, mode: str | None) -> None:
     envs = gym.make_vec(GAMES[name].gym_id, num_envs=3, **({"vectorization_mode": mode} if mode else {}))
     assert isinstance(envs.unwrapped, BatchedEnv) == (mode in (None, "vector_entry_point"))
     reference = SyncVectorEnv([partial(SingleAgentEnv, name)] * 3)
@@ -182,7 +183,7 @@ def test_make_vec_in_every_vectorization_mode(name: str, mode: str | None) -> No
 
 @pytest.mark.parametrize("mode", list(AutoresetMode))
 @pytest.mark.parametrize("name", GAMES)
-def test_make_vec_passes_the_autoreset_mode_on(name: str, mode: AutoresetMode) -> None:
+def test_make_vec_passes_on_the_autoreset_mode(name: str, mode: AutoresetMode) -> None:
     players = more_players(name)
     envs = gym.make_vec(GAMES[name].gym_id, num_envs=2, autoreset_mode=mode, num_players=players)
     assert envs.metadata["autoreset_mode"] is mode
@@ -191,7 +192,8 @@ def test_make_vec_passes_the_autoreset_mode_on(name: str, mode: AutoresetMode) -
 
 
 @pytest.mark.slow  # starts two processes
-def test_spawned_workers_of_a_program_without_a_main_file_find_an_id_with_the_packages_name() -> None:
+def test_spawned_workers_find_the_environment_without_a_main_file() -> None:
+    """The environment's id contains the package's name, so that a worker can import it."""
     code = """
 from functools import partial
 import gymnasium as gym
@@ -204,12 +206,12 @@ envs.close()
     assert run_python(code) == "2\n"
 
 
-# The first game; the others among the slow tests.
+# The first game runs by default; the others are slow tests.
 ONE_GAME_OR_ALL = [pytest.param(name, marks=[pytest.mark.slow] * (place > 0)) for place, name in enumerate(GAMES)]
 
 
 @pytest.mark.parametrize("name", ONE_GAME_OR_ALL)
-def test_spawned_workers_play_the_same(name: str) -> None:
+def test_spawned_workers_play_the_same_games(name: str) -> None:
     kwargs = {"num_players": more_players(name), **SHORT[name]}
     workers = AsyncVectorEnv([partial(gym.make, f"trialea:{GAMES[name].gym_id}", **kwargs)] * 2, context="spawn")
     ours = batch(name, 2, **kwargs)
@@ -225,7 +227,7 @@ def test_spawned_workers_play_the_same(name: str) -> None:
 
 @pytest.mark.parametrize("name", GAMES)
 @pytest.mark.parametrize("copy", [deepcopy, lambda envs: pickle.loads(pickle.dumps(envs))])
-def test_copies_in_mid_game_go_on_alike_and_apart(name: str, copy: Any) -> None:
+def test_copies_in_mid_game_continue_identically_and_independently(name: str, copy: Any) -> None:
     envs = batch(name, num_players=more_players(name))
     rng = np.random.default_rng(1)
     _, infos = envs.reset(seed=2)
@@ -246,7 +248,7 @@ def test_copies_in_mid_game_go_on_alike_and_apart(name: str, copy: Any) -> None:
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_an_illegal_action_moves_no_game_and_says_which(name: str) -> None:
+def test_illegal_action_changes_no_game_and_names_the_game(name: str) -> None:
     envs = batch(name)
     _, infos = envs.reset(seed=0)
     actions = choose(infos["action_mask"], np.random.default_rng(0))
@@ -265,7 +267,7 @@ def test_an_illegal_action_moves_no_game_and_says_which(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_one_game_does_not_depend_on_the_rest_of_the_batch(name: str) -> None:
+def test_game_does_not_depend_on_the_rest_of_the_batch(name: str) -> None:
     few, many = (batch(name, count, num_players=more_players(name)) for count in (2, 40))
     rng = np.random.default_rng(0)
     observations, infos = few.reset(seed=[30, 8])
@@ -280,7 +282,7 @@ def test_one_game_does_not_depend_on_the_rest_of_the_batch(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_arguments_seeds_and_order_are_checked(name: str) -> None:
+def test_bad_arguments_seeds_and_order_of_calls_raise(name: str) -> None:
     with pytest.raises(OptionError, match="num_envs"):
         batch(name, 0)
     with pytest.raises(OptionError, match="render"):

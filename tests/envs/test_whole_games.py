@@ -1,4 +1,4 @@
-"""Whole games in every interface: observations are inside their spaces, and arrays are the caller's own."""
+"""Tests of whole games in every interface: observations are in their spaces, and returned arrays never change."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from trialea.envs.vector import BatchedEnv
 
 
 @every_game
-def test_every_observation_of_1000_games_is_inside_its_space(name: str) -> None:
-    """Dtype included; and no array handed out earlier changes later."""
+def test_observations_of_1000_batched_games_are_in_their_space(name: str) -> None:
+    """Checks the dtype too, and that arrays returned earlier do not change later."""
     rng = np.random.default_rng(0)
     counts = player_counts(name)
     for players in counts:
@@ -39,8 +39,8 @@ def test_every_observation_of_1000_games_is_inside_its_space(name: str) -> None:
 
 @every_game
 @pytest.mark.parametrize("kind", ["aec", "single"])
-def test_whole_games_in_the_other_interfaces(name: str, kind: str) -> None:
-    """Single games: the spaces hold everything, and arrays handed out are the caller's."""
+def test_observations_of_aec_and_single_games_are_in_their_space(name: str, kind: str) -> None:
+    """Returned arrays belong to the caller and do not change later."""
     kept: list[tuple[np.ndarray, bytes]] = []
     for seed in range(10):
         for observation, space in (_aec_game if kind == "aec" else _single_game)(name, seed):

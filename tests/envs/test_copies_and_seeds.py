@@ -1,4 +1,4 @@
-"""Inputs that broke other environments, over every game: wrappers, clones, seeds and processes."""
+"""Tests of masks through wrappers, clones, reproducible seeds and running without a writable cache."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ from trialea.envs.vector import BatchedEnv
 
 
 def wrapped(gym_id: str, players: int, limit: int) -> gym.Env[Any, Any]:
+    """Make an environment with a time limit and a Monitor."""
     return Monitor(gym.make(f"trialea:{gym_id}", max_episode_steps=limit, num_players=players))
 
 
@@ -67,14 +68,14 @@ class Twins:
                 name,
                 partial(SubprocVecEnv, start_method="spawn"),
                 id=f"spawn-{name}",
-                marks=pytest.mark.slow,  # processes take long to start
+                marks=pytest.mark.slow,  # starting processes is slow
             )
             for name in GAMES
         ),
     ],
 )
-def test_masks_reach_sb3_through_every_wrapper(name: str, kind: Any) -> None:
-    """Make + TimeLimit + Monitor + a VecEnv for 1,000 steps: sb3-contrib's masks are the environment's."""
+def test_action_masks_reach_sb3_through_every_wrapper(name: str, kind: Any) -> None:
+    """sb3-contrib gets the environment's masks through TimeLimit, Monitor and a VecEnv, over 1,000 steps."""
     limit = 7
     vec_env = kind([partial(wrapped, GAMES[name].gym_id, more_players(name), limit)] * 2)
     try:
@@ -95,16 +96,18 @@ def test_masks_reach_sb3_through_every_wrapper(name: str, kind: Any) -> None:
         vec_env.close()
 
 
-# --- Clone in mid-turn --------------------------------------------------------------------------------
+# --- Clones in mid-turn -------------------------------------------------------------------------------
 
 
 @every_game
 @pytest.mark.parametrize("render_mode", [None, "ansi", "rgb_array", "human"])
 @pytest.mark.parametrize("kind", ["aec", "single"])
-def test_a_clone_in_mid_turn_is_apart_and_the_same(name: str, render_mode: str | None, kind: str) -> None:
-    """Clone between two throws, after rendering: the same transcript, and the original unchanged."""
+def test_clone_in_mid_turn_continues_identically_and_independently(
+    name: str, render_mode: str | None, kind: str
+) -> None:
+    """The environment is cloned between two throws, after rendering. Playing the clone leaves the original alone."""
     env: Any = aec(name, render_mode=render_mode) if kind == "aec" else SingleAgentEnv(name, render_mode=render_mode)
-    env._renderer._fps = 0  # nobody watches
+    env._renderer._fps = 0  # run without delays between frames
     face = Aec(env) if kind == "aec" else Interface(env)
     face.step(_begin_with_an_action_that_stays(face))
     env.render()
@@ -127,7 +130,7 @@ def test_a_clone_in_mid_turn_is_apart_and_the_same(name: str, render_mode: str |
 
 
 def _begin_with_an_action_that_stays(face: Interface) -> int:
-    """Reset to a position with an action after which the same player goes on in the same turn, and name it."""
+    """Reset to a position in which an action doesn't end the player's turn, and return that action."""
     for seed in range(100):
         face.reset(seed=seed)
         for action in legal_of(face.mask()):
@@ -160,14 +163,15 @@ for name in sys.argv[1:]:
 """
 
 
-def test_the_same_seed_gives_the_same_bytes_in_two_processes() -> None:
-    """Seed and actions decide everything, whatever Python hashes strings to."""
+def test_same_seed_gives_the_same_bytes_in_two_processes() -> None:
+    """The result depends only on seed and actions, not on Python's hash seed."""
     one, other = (run_python(TRANSCRIPT, *GAMES, env={"PYTHONHASHSEED": seed}).split() for seed in ("1", "2"))
     assert one == other
     assert len(set(one)) == len(GAMES)
 
 
 def _observations(name: str, seed: int | None, disturb: Callable[[], None] = lambda: None) -> bytes:
+    """Return all observations of 60 random steps; call `disturb` before each step."""
     env = SingleAgentEnv(name, more_players(name))
     observation, info = env.reset(seed=seed)
     rng = np.random.default_rng(0)
@@ -182,8 +186,8 @@ def _observations(name: str, seed: int | None, disturb: Callable[[], None] = lam
 
 
 @every_game
-def test_global_seeds_change_nothing(name: str) -> None:
-    """Nothing is drawn from `random`, from NumPy's global generator or from torch, and none is seeded."""
+def test_global_random_generators_are_neither_used_nor_seeded(name: str) -> None:
+    """This covers `random`, NumPy's global generator and torch's."""
 
     def disturb() -> None:
         random.seed(1)
@@ -204,8 +208,8 @@ def test_global_seeds_change_nothing(name: str) -> None:
 
 @every_game
 @every_interface
-def test_reset_without_a_seed_goes_on_with_the_stream(name: str, interface: str) -> None:
-    """The k-th game after a seed is always the same one, and the games differ."""
+def test_reset_without_a_seed_continues_the_stream_of_games(name: str, interface: str) -> None:
+    """Game k after a seed is always the same, and the games differ from each other."""
     streams = []
     for _ in range(2):
         face = INTERFACES[interface](name)
@@ -223,7 +227,7 @@ def test_reset_without_a_seed_goes_on_with_the_stream(name: str, interface: str)
 
 
 @every_game
-def test_games_of_a_batch_differ_and_equal_single_ones(name: str) -> None:
+def test_game_i_of_a_batch_equals_the_single_game_with_seed_plus_i(name: str) -> None:
     """Game i of a batch is the single environment with seed s + i."""
     players = more_players(name)
     envs = BatchedEnv(name, 30, num_players=players)
@@ -239,7 +243,7 @@ def test_games_of_a_batch_differ_and_equal_single_ones(name: str) -> None:
     assert len({played.tobytes() for played in np.stack(seen, axis=1)}) > 25
 
 
-# --- No writable cache --------------------------------------------------------------------------------
+# --- Without a writable cache -------------------------------------------------------------------------
 
 SMALL_SOLVE = """
 import json, os, sys
@@ -255,7 +259,7 @@ for name, (options, settings) in json.loads(sys.argv[1]).items():
 print(trialea.__file__, sorted(os.listdir(".")))
 """
 
-# Options and settings of the solver that make a small solve. A new game needs a line.
+# Options and solver settings for a small solve. A new game needs an entry.
 SMALL: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "no_dice": ({"target": 3}, {}),
     "poker_figures": ({}, {"turns": 1}),
@@ -264,7 +268,7 @@ SMALL: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 
 def installed_copy(folder: Path) -> Path:
-    """A copy of the package beside which, and in which, no cache can be made."""
+    """Copy the package to a folder in which Python and numba can't create a cache."""
     package = folder / "trialea"
     root = Path(trialea.__file__).resolve().parent
     shutil.copytree(root, package, ignore=shutil.ignore_patterns("__pycache__"))
@@ -272,14 +276,14 @@ def installed_copy(folder: Path) -> Path:
         source = Path(import_module(f"trialea.{part}").__file__).parent
         shutil.copytree(source, package / part, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
     for directory in [package, *(path for path in package.rglob("*") if path.is_dir())]:
-        (directory / "__pycache__").touch()  # a file, where a folder would have to be made
-        directory.chmod(0o555)  # which root may write all the same
+        (directory / "__pycache__").touch()  # root can still write here, hence the files above
+        directory.chmod(0o555)  # root can still write here, hence the files above
     return folder
 
 
-@pytest.mark.slow  # everything is compiled anew
-def test_works_where_no_cache_can_be_written(tmp_path: Path) -> None:
-    """Package read-only, no HOME, no cache folder for numba or for tables: import, step, a small solve."""
+@pytest.mark.slow  # compiles everything again
+def test_package_works_when_no_cache_can_be_written(tmp_path: Path) -> None:
+    """The package is read-only, and neither HOME nor a cache folder for numba or tables is available."""
     home, work = tmp_path / "a_file", tmp_path / "work"
     home.touch()
     work.mkdir()
@@ -302,8 +306,8 @@ pwd.getpwuid = unknown  # as for the arbitrary user of a container
 """
 
 
-def test_works_for_a_user_without_a_home(tmp_path: Path) -> None:
-    """No HOME, and no entry in the system's list of users to say where it would be."""
+def test_package_works_for_a_user_without_a_home_folder(tmp_path: Path) -> None:
+    """HOME is unset, and the system's user database has no entry for the user."""
     unset = dict.fromkeys(["HOME", "NUMBA_CACHE_DIR", "TRIALEA_CACHE_DIR", "XDG_CACHE_HOME"])
     code = NO_HOME + SMALL_SOLVE
     assert run_python(code, json.dumps(SMALL), env=unset, cwd=tmp_path).endswith(" []\n")

@@ -1,4 +1,4 @@
-"""Inputs that broke other environments, over every game: whose reward, forced turns, elimination."""
+"""Tests of turn-taking in every interface: rewards of scripted games, forced turns and elimination."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from trialea.envs.no_dice import rules
 from trialea.envs.poker_figures import rules as figures
 from trialea.envs.single import SingleAgentEnv
 
-# --- Whose reward -------------------------------------------------------------------------------------
+# --- Rewards ------------------------------------------------------------------------------------------
 
 
 class Scripted:
-    """Throws everything again twice if it dawdles, then stops with the most points or the fewest (No Dice)."""
+    """A No Dice agent that ends each turn with the most or the fewest points; with `dawdles` it rerolls twice first."""
 
     name = "scripted"
 
@@ -55,8 +55,8 @@ class Scripted:
 
 @pytest.mark.parametrize("wins", [True, False], ids=["won", "lost"])
 @pytest.mark.parametrize("players", player_counts("no_dice"))
-def test_a_scripted_game_pays_exactly_its_win_or_loss(players: int, wins: bool) -> None:
-    """The learner wins or loses to opponents whose turns take three actions; its return is that alone."""
+def test_scripted_no_dice_game_pays_only_the_final_result(players: int, wins: bool) -> None:
+    """The learner wins or loses against opponents whose turns take three actions."""
     game = game_of("no_dice", players, target=200)
     opponents = Scripted(game, np.argmax if wins else np.argmin, dawdles=True)
     learner = Scripted(game, np.argmin if wins else np.argmax, dawdles=False)
@@ -71,11 +71,11 @@ def test_a_scripted_game_pays_exactly_its_win_or_loss(players: int, wins: bool) 
             rewards.append(reward)
         assert rewards[:-1] == [0.0] * (len(rewards) - 1)
         assert rewards[-1] == (1.0 if wins else pytest.approx(-1 / (players - 1)))
-        assert env.unwrapped.state.over == (wins or players == 2)  # who is out does not wait for the others
+        assert env.unwrapped.state.over == (wins or players == 2)  # an eliminated learner does not wait for the others
 
 
 class Writer:
-    """Writes the first thing that it can, or never anything, and throws all dice again (Poker Figures)."""
+    """A Poker Figures agent that writes as soon as it can, or never; otherwise it rerolls all dice."""
 
     name = "writer"
 
@@ -97,10 +97,10 @@ class Writer:
     ids=["to its end", "cut short"],
 )
 @pytest.mark.parametrize("players", player_counts("poker_figures"))
-def test_a_scripted_game_of_poker_figures_pays_exactly_its_win_or_loss(
+def test_scripted_poker_figures_game_pays_only_the_final_result(
     players: int, options: dict[str, Any], wins: bool
 ) -> None:
-    """Those who never write take three actions a turn, the others up to six."""
+    """Players that never write take three actions a turn, the others up to six."""
     game = game_of("poker_figures", players, **options)
     learner, opponents = Writer(game, writes=wins), Writer(game, writes=not wins)
     gym_id = GAMES["poker_figures"].gym_id
@@ -120,7 +120,7 @@ def test_a_scripted_game_of_poker_figures_pays_exactly_its_win_or_loss(
 
 @every_game
 @pytest.mark.parametrize("reward", ["win", "score"])
-def test_returns_are_the_learners_own(name: str, reward: str) -> None:
+def test_return_matches_the_learners_final_position(name: str, reward: str) -> None:
     """For every game: over random games, what the environment paid is what the final position says."""
     paid_well, paid_badly = 0, 0
     for players in some_player_counts(name):
@@ -144,11 +144,11 @@ def test_returns_are_the_learners_own(name: str, reward: str) -> None:
     assert paid_badly > 0
 
 
-# --- Forced turn --------------------------------------------------------------------------------------
+# --- Forced turns -------------------------------------------------------------------------------------
 
 
 @every_game
-def test_a_forced_turn_has_one_action_and_moves_on(name: str) -> None:
+def test_forced_turn_has_one_legal_action_that_advances_the_game(name: str) -> None:
     """Where there is no choice the mask holds one 1, and playing it moves the game on."""
     env = aec(name, more_players(name), **FORCED_TURNS[name])
     forced = 0
@@ -171,8 +171,8 @@ def test_a_forced_turn_has_one_action_and_moves_on(name: str) -> None:
     assert forced >= 20
 
 
-def test_no_dice_without_an_expression_adds_up_the_faces() -> None:
-    """In No Dice: after the last throw without an expression, adding up is the one action."""
+def test_no_dice_without_an_expression_only_adds_up_the_faces() -> None:
+    """This happens after the last throw."""
     env = aec("no_dice", 2)
     env.reset(seed=0)
     env.game_state.dice = [5, 4, 4, 0, 0]  # 6 4 4 1 3: no operator
@@ -185,7 +185,7 @@ def test_no_dice_without_an_expression_adds_up_the_faces() -> None:
 
 
 def test_poker_figures_with_nothing_to_write_can_only_pass() -> None:
-    """In Poker Figures: after the third throw, where no row takes what lies on the table."""
+    """This happens after the third throw, when no row fits the dice."""
     env = aec("poker_figures", 2)
     env.reset(seed=0)
     env.game_state.dice = [0, 1, 2, 3, 5]  # A R D V 9
@@ -197,8 +197,8 @@ def test_poker_figures_with_nothing_to_write_can_only_pass() -> None:
     assert env.agent_selection == "player_1"
 
 
-def test_last_die_never_leaves_a_choice() -> None:
-    """In Last Die: the one action is to throw what one holds."""
+def test_last_die_always_has_exactly_one_legal_action() -> None:
+    """The action is to throw the dice that the player holds."""
     env = aec("last_die", 4)
     env.reset(seed=0)
     decisions = 0
@@ -209,7 +209,7 @@ def test_last_die_never_leaves_a_choice() -> None:
 
 
 @every_game
-def test_only_finished_players_have_an_empty_mask(name: str) -> None:
+def test_mask_is_empty_only_for_finished_players(name: str) -> None:
     """An acting player's mask is never all zero, in any interface; a finished player's is."""
     env = SingleAgentEnv(name, more_players(name))
     rng = np.random.default_rng(0)
@@ -224,11 +224,11 @@ def test_only_finished_players_have_an_empty_mask(name: str) -> None:
         assert not env.action_masks().any()
 
 
-# --- Elimination during someone else's move -----------------------------------------------------------
+# --- Elimination during another player's move ---------------------------------------------------------
 
 
-def test_no_dice_turns_pass_over_those_who_are_out() -> None:
-    """Of four players seat 2 goes out in its own move, later seat 0; play goes 3, 0, 1, 3 and 1, 3."""
+def test_no_dice_turns_skip_eliminated_players() -> None:
+    """Of four players, seat 2 goes out in its second turn and seat 0 in its fourth."""
     env = aec("no_dice", 4, target=500)
     env.reset(seed=1)
     order, rewards, nones = [], dict.fromkeys(env.possible_agents, 0.0), dict.fromkeys(env.possible_agents, 0)
@@ -249,7 +249,7 @@ def test_no_dice_turns_pass_over_those_who_are_out() -> None:
         stops = [a for a in legal_of(observation["action_mask"]) if a >= rules.NUM_REROLLS]
         worth = [int(env.game.choose(env._states, [a]).scores[0, seat]) for a in stops]
         if not stops or (state.scores[seat] == 499 and max(worth) < 500):
-            env.step(0)  # throw on, until there is something to score
+            env.step(0)  # keep throwing until an expression can be scored
             continue
         order.append(seat)
         env.step(stops[int(np.argmax(worth))] if state.scores[seat] == 499 else stops[int(np.argmin(worth))])
@@ -262,8 +262,8 @@ def test_no_dice_turns_pass_over_those_who_are_out() -> None:
     assert not env.agents
 
 
-def test_no_dice_the_learner_who_is_out_is_done_at_once() -> None:
-    """The single-agent view: no `None` step, and nothing is to be played once the learner is out."""
+def test_no_dice_episode_ends_when_the_learner_is_eliminated() -> None:
+    """The learner takes no `None` step, although the game continues for the others."""
     env = SingleAgentEnv("no_dice", 4, seat=2, target=500)
     env.reset(seed=1)
     env.state.scores[2] = 499
@@ -279,8 +279,8 @@ def test_no_dice_the_learner_who_is_out_is_done_at_once() -> None:
     env.step(legal_of(env.action_masks())[0])
 
 
-def test_poker_figures_a_game_cut_short_is_truncated_for_all_with_its_final_rewards() -> None:
-    """Where nobody goes out: everybody has one `None` step, is truncated, and is paid what the scores say."""
+def test_poker_figures_game_cut_short_is_truncated_for_all_players() -> None:
+    """Each player takes one `None` step and gets the reward that the scores imply."""
     players = 3
     env = aec("poker_figures", players, max_turns=2, score_open_rows=True)
     winners = set()
@@ -303,8 +303,8 @@ def test_poker_figures_a_game_cut_short_is_truncated_for_all_with_its_final_rewa
 
 
 @every_game
-def test_everybody_ends_once_and_is_paid_once(name: str) -> None:
-    """For every game: with the most players, over random games."""
+def test_every_player_finishes_once_and_is_paid_once(name: str) -> None:
+    """Plays random games with the most players."""
     players = player_counts(name)[-1]
     env = aec(name, players)
     for seed in range(10):
