@@ -45,11 +45,11 @@ class PastSelf:
 
 
 class PastSelves:
-    """The past selves in all slots, asked together: one observation of the states, one forward pass for each slot.
+    """The past selves in all slots. They act together: observe once, then run one forward pass for each slot.
 
     Args:
         game: the game.
-        seats: what observations are padded to, see `trialea.envs.padding.ObservationPadder`.
+        seats: the number of seats that observations are padded to, see `trialea.envs.padding.ObservationPadder`.
         networks: the snapshots by slot, a list that the league changes.
         seed: the seed of their draws, besides the game's seed.
     """
@@ -75,16 +75,16 @@ class PastSelves:
 
 @dataclass
 class _Table:
-    """A batch of games, and the number of seats that its observations are padded to."""
+    """A batch of games, with the number of seats that its observations are padded to."""
 
     games: LearnerBatch
     seats: int | None
 
 
 class League:
-    """The opponents of a learner: fixed agents, and a pool of snapshots of its own policy.
+    """The opponents of a learner: fixed agents, and a pool of snapshots of the learner's policy.
 
-    Each seat's opponent is drawn for each game: its kind by the weights, and one of the past selves by the priority:
+    Each seat's opponent is drawn for each game: its kind by the weights, and a past self by the priority:
 
     - `"uniform"`: all are equally likely;
     - `"recent"`: the newest of k has weight k, the next k - 1, and so on;
@@ -96,7 +96,7 @@ class League:
     Args:
         shares: the weight of each kind of opponent; `"past"` stands for the past selves.
         slots: the number of snapshots that are kept.
-        priority: as above.
+        priority: how past selves are drawn, as above.
         seed: the seed of the past selves' draws, besides each game's seed.
 
     Attributes:
@@ -124,7 +124,7 @@ class League:
         return games
 
     def play(self, games: Sequence[Game]) -> None:
-        """Play these games from now on, one for each batch: the same game with other options."""
+        """Switch to these games, one for each batch: the same game with other options."""
         for table, game in zip(self._tables, games, strict=True):
             table.games.game = game
             table.games.opponents = Opponents(self._opponents(game, table.seats), game)
@@ -181,7 +181,7 @@ class League:
         states, own = games.states[index].view(np.recarray), games.seats[index][:, None]
         slots = games.agent_of[index] - self._first
         shares = states.share[:, : slots.shape[1]]
-        # An opponent that is still in the game when the learner is out is ahead of it.
+        # If an opponent is still in the game when the learner is out, it is ahead of the learner.
         ahead = np.where(
             states.over[:, None] != 0,
             (np.sign(np.take_along_axis(shares, own, 1) - shares) + 1) / 2,

@@ -1,7 +1,7 @@
-"""Work out how much memory a training needs, before it asks for any.
+"""Estimate how much memory a training needs, before it allocates any.
 
-The figures are estimates, from the shapes of what a training keeps. They are meant to tell a configuration that fits
-from one that is far too large for the machine, which would otherwise end in a crash, or in a machine that only swaps.
+The estimates follow from the shapes of the arrays that a training keeps. They detect a configuration that is far too
+large for the machine, which would otherwise crash or swap.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from trialea.envs.game import Game
 from trialea.training.config import AfterstateConfig, RllibConfig, RunConfig, TrainConfig
 
 FLOAT = 4  # bytes
-TRAINED = 4 * FLOAT  # a weight that is trained, with its gradient and Adam's two moments
-POSITIONS = 50  # between turns, of each player in a game: more than most games have
+TRAINED = 4 * FLOAT  # bytes of a trained weight, with its gradient and Adam's two moments
+POSITIONS = 50  # turns of each player in a game, an upper estimate
 OBJECTS = 20_000  # bytes of the Python objects for one of RLlib's environments
 
 
 @dataclass(frozen=True)
 class Need:
-    """Memory for one purpose.
+    """The memory needed for one purpose.
 
     Attributes:
-        purpose: what it is for.
-        size: in bytes.
-        keys: the keys of the configuration that make it smaller.
+        purpose: the purpose, in words.
+        size: the size in bytes.
+        keys: the keys of the configuration that reduce it.
     """
 
     purpose: str
@@ -38,7 +38,7 @@ class Need:
 
 
 def check_memory(config: RunConfig) -> None:
-    """Raise `OptionError` if a training needs more memory than the machine has; the message names what to change."""
+    """Raise an `OptionError` that names the keys to change if a training needs more memory than the machine has."""
     available = total_memory()
     needs = sorted(memory_needs(config), key=lambda need: need.size, reverse=True)
     total = sum(need.size for need in needs)
@@ -51,14 +51,14 @@ def check_memory(config: RunConfig) -> None:
 
 
 def memory_needs(config: RunConfig) -> list[Need]:
-    """Return what a training needs memory for."""
+    """Return the memory that a training needs, by purpose."""
     if isinstance(config, AfterstateConfig):
         return _afterstate_needs(config)
     return _rllib_needs(config) if isinstance(config, RllibConfig) else _ppo_needs(config)
 
 
 def total_memory() -> int | None:
-    """Return the memory in bytes that this process may use in all; None if the system doesn't say."""
+    """Return the total memory in bytes that this process may use; None if the system doesn't report it."""
     try:
         total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):  # not on this system
@@ -111,7 +111,7 @@ def _rllib_needs(config: RllibConfig) -> list[Need]:
 def _afterstate_needs(config: AfterstateConfig) -> list[Need]:
     games = config.make_games()
     players = games[0].num_players
-    size, _ = config.sizes()  # about as much as a position between turns has
+    size, _ = config.sizes()  # about the number of features of a position between turns
     batch = min(config.batch, config.games)
     positions = batch * POSITIONS * players
     network = weights([size, config.hidden[0] + players, *config.hidden[1:], players])
@@ -123,16 +123,16 @@ def _afterstate_needs(config: AfterstateConfig) -> list[Need]:
 
 
 def _game_size(games: Sequence[Game], observation: int) -> int:
-    """Return the bytes for one game that is played: its state and copies, masks, scores and values of its actions."""
+    """Return the bytes of one game in progress: its state with copies, and masks, logits and values of its actions."""
     state = max(game.state_dtype.itemsize for game in games)
     return 4 * state + 2 * FLOAT * observation + 32 * games[0].num_actions + 500
 
 
 def _batch_size(rows: int, observation: int, actions: int, widths: Sequence[int]) -> int:
-    """Return the bytes for a minibatch on its way through both networks and back."""
+    """Return the bytes of a forward and backward pass of a minibatch through both networks."""
     return rows * FLOAT * (observation + 6 * actions + 2 * 3 * sum(widths))
 
 
 def weights(widths: Sequence[int]) -> int:
-    """Return the number of weights of a network with layers of these widths, its inputs first."""
+    """Return the number of weights of a network with these widths of layers, starting with the inputs."""
     return sum((inputs + 1) * outputs for inputs, outputs in pairwise(widths))

@@ -27,8 +27,8 @@ with needs_extra("train", "training", "torch", "stable_baselines3", "sb3_contrib
     from torch.autograd.function import FunctionCtx, once_differentiable
 
 
-# Far below any logarithm whose exponential is not 0, in float64 too. Its product with a probability of 0 is 0; that of
-# minus infinity would be NaN.
+# The exponential of this logarithm is 0, in float64 too. Its product with a probability of 0 is 0, while the product of
+# minus infinity and 0 is NaN.
 _NEVER = -1e4
 
 
@@ -39,7 +39,7 @@ def masked_ppo(env: VecEnv, **settings: Any) -> MaskablePPO:
 
     Args:
         env: environments with `Discrete` actions and masks.
-        settings: those of MaskablePPO.
+        settings: keyword arguments of MaskablePPO.
     """
     model = MaskablePPO(LegalPolicy, env, rollout_buffer_class=LegalRolloutBuffer, **settings)
     model.policy_class = MaskablePPO.policy_aliases["MlpPolicy"]
@@ -55,7 +55,7 @@ class LegalDistribution(MaskableCategoricalDistribution):
     """
 
     def proba_distribution(self, action_logits: torch.Tensor) -> LegalDistribution:
-        """The distribution of these scores (B, A), with all actions legal until `apply_masking`."""
+        """Set the logits (B, A) and return the distribution; all actions are legal until `apply_masking`."""
         self._scores = action_logits
         self._masked = action_logits.detach()
         self._entropy: torch.Tensor | None = None
@@ -69,10 +69,10 @@ class LegalDistribution(MaskableCategoricalDistribution):
             self._masked = torch.where(legal, self._masked, -torch.inf)
 
     def log_prob(self, actions: torch.Tensor) -> torch.Tensor:
-        """The logarithms (B,) of the probabilities of `actions` (B,).
+        """Return the logarithms (B,) of the probabilities of `actions` (B,).
 
         Raises:
-            PolicyError: an action is not legal, or a row has no legal action or scores that are NaN or infinite.
+            PolicyError: an action is illegal, or a row has no legal action, or its logits are NaN or infinite.
         """
         found: tuple[torch.Tensor, torch.Tensor] = _LogProbAndEntropy.apply(self._scores, self._masked, actions)  # type: ignore[no-untyped-call]
         log_prob, self._entropy = found
@@ -81,26 +81,26 @@ class LegalDistribution(MaskableCategoricalDistribution):
         return log_prob
 
     def entropy(self) -> torch.Tensor:
-        """The entropies (B,), in nats."""
-        if self._entropy is None:  # else `log_prob` has worked it out
+        """Return the entropies (B,), in nats."""
+        if self._entropy is None:  # else `log_prob` has computed it
             self.log_prob(self.mode())
         assert self._entropy is not None
         return self._entropy
 
     def sample(self) -> torch.Tensor:
-        """Legal actions (B,), drawn with torch's generator.
+        """Return legal actions (B,), drawn with torch's generator.
 
         Raises:
-            PolicyError: a row has no legal action, or scores that are NaN or infinite.
+            PolicyError: a row has no legal action, or its logits are NaN or infinite.
         """
         uniform = torch.rand(len(self._masked), dtype=self._masked.dtype, device=self._masked.device)
         return draw(torch.softmax(self._masked, dim=1), uniform)
 
     def mode(self) -> torch.Tensor:
-        """The most probable actions (B,), the first among equals.
+        """Return the most probable actions (B,), the first among equals.
 
         Raises:
-            PolicyError: a row has no legal action, or scores that are NaN or infinite.
+            PolicyError: a row has no legal action, or its logits are NaN or infinite.
         """
         best, actions = self._masked.max(dim=1)
         if not torch.isfinite(best).all():
@@ -109,19 +109,19 @@ class LegalDistribution(MaskableCategoricalDistribution):
 
 
 class _LogProbAndEntropy(torch.autograd.Function):
-    """The logarithms of the chosen actions' probabilities, and the entropies, of softmax distributions.
+    """The log-probabilities of the chosen actions, and the entropies, of softmax distributions.
 
-    In one function, because what both need is large: B rows of A numbers, gone through as few times as can be.
+    One function computes both, because they share large intermediate arrays (B, A). This saves passes over them.
     """
 
     @staticmethod
     def forward(
         ctx: FunctionCtx, scores: torch.Tensor, masked: torch.Tensor, actions: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Both (B,), of `masked` (B, A), which is `scores` but for minus infinity where illegal."""
+        """Return both, each (B,), for `masked` (B, A): `scores` with minus infinity where an action is illegal."""
         chosen = actions.long().reshape(-1, 1)
         logarithms = torch.log_softmax(masked, dim=1)
-        probabilities = torch.softmax(masked, dim=1)  # quicker than exp of what has infinities in it
+        probabilities = torch.softmax(masked, dim=1)  # faster than exp, which is slow for infinities
         log_prob = logarithms.gather(1, chosen).squeeze(1)
         logarithms.clamp_(min=_NEVER)
         entropy = -torch.linalg.vecdot(probabilities, logarithms)
@@ -131,7 +131,7 @@ class _LogProbAndEntropy(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, by_log_prob: torch.Tensor, by_entropy: torch.Tensor) -> tuple[torch.Tensor, None, None]:
-        """With p the probabilities and H the entropy: d log p(a) = (1 at a) - p, and dH = -p (log p + H)."""
+        """Return the gradient. With probabilities p and entropy H: d log p(a) = (1 at a) - p, dH = -p (log p + H)."""
         probabilities, logarithms, entropy, chosen = ctx.saved_tensors
         constant = -(by_log_prob + by_entropy * entropy).unsqueeze(1)
         gradient = torch.addcmul(constant, logarithms, by_entropy.unsqueeze(1), value=-1)
@@ -149,10 +149,10 @@ class LegalPolicy(MaskableActorCriticPolicy):
 
 
 class LegalRolloutBuffer(MaskableRolloutBuffer):
-    """sb3-contrib's buffer with boolean masks, from which minibatches are taken without a copy of the whole."""
+    """sb3-contrib's buffer with boolean masks. It draws minibatches without a copy of the whole buffer."""
 
     def reset(self) -> None:
-        super(MaskableRolloutBuffer, self).reset()  # sb3-contrib's own would write masks of float32 first
+        super(MaskableRolloutBuffer, self).reset()  # MaskableRolloutBuffer.reset would write float32 masks first
         assert isinstance(self.action_space, spaces.Discrete)
         self.mask_dims = int(self.action_space.n)
         self.action_masks = np.ones((self.buffer_size, self.n_envs, self.mask_dims), np.bool_)
@@ -160,7 +160,7 @@ class LegalRolloutBuffer(MaskableRolloutBuffer):
     def get(  # type: ignore[override]  # as sb3-contrib's own
         self, batch_size: int | None = None
     ) -> Generator[MaskableRolloutBufferSamples, None, None]:
-        """All that was collected, in minibatches: for the same seed the same as sb3-contrib's, in the same order."""
+        """Yield the rollout in minibatches. With the same seed they are sb3-contrib's, in the same order."""
         assert self.full
         arrays = (
             self.observations,
@@ -171,7 +171,7 @@ class LegalRolloutBuffer(MaskableRolloutBuffer):
             self.returns,
             self.action_masks,
         )
-        # (steps, environments, …) as rows, not copied; sb3-contrib numbers them environment by environment.
+        # A view of (steps, environments, …) as rows, without a copy. sb3-contrib orders the rows by environment.
         rows = [torch.from_numpy(array).flatten(0, 1) for array in arrays]
         environments, steps = np.divmod(np.random.permutation(len(rows[0])), self.buffer_size)  # noqa: NPY002
         order = torch.from_numpy(steps * self.n_envs + environments)

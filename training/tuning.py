@@ -1,6 +1,6 @@
-"""Search for good settings of a training: Optuna over its configuration, with trials pruned by their measurements.
+"""Search for good training settings with Optuna, which prunes trials by the measurements of their trainings.
 
-Every trial is a training run in a folder of its own. The whole state of a search is in the study's storage and in these
+Every trial is a training run in its own folder. The whole state of a search is in the study's storage and in these
 folders, so a search can be stopped and resumed, and several processes can share it.
 """
 
@@ -42,8 +42,8 @@ with needs_extra("tune", "tuning", "optuna", "sqlalchemy"):
 
 SETTINGS = "tune.yaml"
 BEST = "best.yaml"
-HEARTBEAT = 30  # seconds between a running trial's signs of life; without any for twice as long it is taken up anew
-# A trial's attributes: its run's folder, if not of its own number; what went wrong; the lock of its process.
+HEARTBEAT = 30  # seconds between the heartbeats of a running trial; after two missed ones another trial resumes its run
+# Attributes of a trial: its run folder, if it resumes another trial's; why it was refused; the lock of its process.
 RUN, REFUSED, PROCESS = "run", "refused", "process"
 Direction = Literal["minimize", "maximize"]
 CHECKED = (TrialState.COMPLETE, TrialState.PRUNED)
@@ -78,7 +78,7 @@ class SearchResult:
     Attributes:
         study, metric: the study's name and its metric.
         direction: `"minimize"` or `"maximize"`.
-        trials: all of them, in order.
+        trials: all trials, in order.
         best: the best complete trial; None if there is none.
         config: the file with the configuration of the best trial; None if there is none.
     """
@@ -168,7 +168,7 @@ def _metric(config: TuneConfig, training: RunConfig) -> str:
 
 
 def _claim(folder: Path, config: TuneConfig) -> None:
-    """Write the search into its folder, or raise `OptionError` if the folder is used for something else."""
+    """Write the search into its folder; raise `OptionError` if the folder holds anything else."""
     plain = config.model_dump(mode="json", exclude={"trials"})
     if config.storage:
         plain["storage"] = _without_password(config.storage)
@@ -182,23 +182,26 @@ def _claim(folder: Path, config: TuneConfig) -> None:
                 " with the same configuration"
             )
         return
-    if not all(name.startswith(".") for name in names):  # hidden files are another process's unfinished ones
+    if not all(name.startswith(".") for name in names):  # hidden files are locks or another process's unfinished files
         raise OptionError(f"{folder} must be empty or hold this search. Choose another folder, or delete it")
     write_text(file, write_yaml(plain))
 
 
 @contextmanager
 def _process(folder: Path) -> Iterator[str]:
-    """Hold a lock of this process's own; yield its name, which its trials note. Others see it end at once."""
+    """Hold a lock that belongs to this process alone, and yield its name, which is stored in this process's trials.
+
+    When the process ends, the lock is released, so that other processes notice at once.
+    """
     name = f".process-{secrets.token_hex(8)}"
     with locked(folder / name, "is searching"):
         yield name
 
 
 def _fail_abandoned(study: optuna.Study, folder: Path) -> None:
-    """Have the trials of processes that were killed taken up again, without waiting for their heartbeats to be missed.
+    """Queue the trials of killed processes again, without waiting for missed heartbeats.
 
-    Processes that don't share the folder, only the storage, are known by their heartbeats alone.
+    This works only for processes that share the folder. Processes that share only the storage have only heartbeats.
     """
     for name in {trial.user_attrs[PROCESS] for trial in _running(study) if PROCESS in trial.user_attrs}:
         if not (folder / name).is_file():
@@ -226,7 +229,7 @@ def _opened(config: TuneConfig, folder: Path, direction: Direction) -> Iterator[
     """Open the study in its storage, or create it."""
     url = config.storage or f"sqlite:///{(folder / 'study.db').as_posix()}"
     pruner: optuna.pruners.BasePruner = optuna.pruners.NopPruner()
-    if config.pruner == "median":  # never by the first measurement: nothing is learnt yet
+    if config.pruner == "median":  # never prune by the first measurement, before anything is learnt
         pruner = optuna.pruners.MedianPruner(n_startup_trials=config.startup, n_warmup_steps=1)
     storage = _storage(url)
     try:
@@ -270,7 +273,7 @@ def _unusable(url: str, error: BaseException) -> OptionError:
 
 
 def _claim_study(study: optuna.Study, config: TuneConfig, training: RunConfig, metric: str) -> None:
-    """Note in a study what it searches, or raise `OptionError` if it searches something else."""
+    """Store the search's description in the study; raise `OptionError` if the study has another description."""
     settings = config.model_dump(mode="json", exclude={"trials", "storage", "base", "changes", "study"})
     about = json.dumps({**settings, "metric": metric, "training": training.model_dump(mode="json")}, sort_keys=True)
     if study.user_attrs.setdefault("about", about) != about:
@@ -282,7 +285,7 @@ def _claim_study(study: optuna.Study, config: TuneConfig, training: RunConfig, m
 
 
 class _Sampler(BaseSampler):
-    """Optuna's TPE sampler, seeded for each trial by its place: a resumed search draws what it would have drawn."""
+    """Optuna's TPE sampler, seeded for each trial by its place, so that a resumed search draws the same values."""
 
     def __init__(self, seed: int, startup: int) -> None:
         self._seed, self._startup = seed, startup
@@ -322,7 +325,7 @@ class _Judge:
         self.value, self.pruned = math.nan, False
 
     def note(self, line: dict[str, Any]) -> None:
-        """Report a measurement, at its place among those of the training, so that trials compare."""
+        """Report a measurement under its number within the training, so that trials can be compared."""
         if line.get(self._metric) is None:
             raise OptionError(f"metric must be one that the training measures, got {self._metric}")
         self.value = float(line[self._metric])
@@ -345,7 +348,7 @@ def _attempt(trial: Trial, study: optuna.Study, config: TuneConfig, folder: Path
         judge = _Judge(trial, metric, training)
         with resumable(folder, "The study is saved, too: the same `trialea tune` command continues it"):
             finished = _go_on(training, folder / _run_of(trial), judge, progress)
-    except (OptionError, UnknownNameError, PolicyError) as error:  # the values don't fit together, or learning diverges
+    except (OptionError, UnknownNameError, PolicyError) as error:  # incompatible values, or the training diverges
         trial.set_user_attr(REFUSED, str(error))
         raise optuna.TrialPruned(str(error)) from error
     except BaseException:
@@ -366,7 +369,7 @@ def _suggested(trial: Trial, key: str, values: Range | tuple[Any, ...]) -> str:
 
 
 def _go_on(training: RunConfig, run: Path, judge: _Judge, progress: bool) -> bool:
-    """Start or resume the run in a folder; return whether it reached its end."""
+    """Start or resume the run in a folder. Return whether it is complete."""
     if not (run / CONFIG).is_file():
         return train(training, run, progress, judge)
     for line in read_metrics(run):
@@ -379,11 +382,11 @@ def _run_of(trial: Trial | FrozenTrial) -> str:
 
 
 def _take_up_again(study: optuna.Study, trial: Trial | FrozenTrial) -> None:
-    """Have the next trial resume the run of one that was stopped."""
+    """Queue a trial that resumes the run of a stopped trial."""
     study.enqueue_trial(trial.params, user_attrs={RUN: _run_of(trial)})
 
 
-# What was found ----------------------------------------------------------------------------------------------------
+# The results -------------------------------------------------------------------------------------------------------
 
 
 def _found(study: optuna.Study, config: TuneConfig, folder: Path, metric: str, direction: Direction) -> SearchResult:

@@ -45,7 +45,7 @@ class _Table:
 
     @property
     def view(self) -> ObservationPadder:
-        """The padder for the present game, which may change to one with other options."""
+        """The padder for the present game, whose options may change during a run."""
         if self._view.game is not self.games.game:
             self._view = ObservationPadder(self.games.game, self._seats)
         return self._view
@@ -75,7 +75,7 @@ class _Table:
         return self.observe(), rewards.astype(np.float32), dones, infos
 
     def _regret(self, actions: NDArray[Any]) -> NDArray[np.float64]:
-        """Return the rewards (B,) of actions that are about to be taken, by their costs."""
+        """Return the rewards (B,) of the actions that are about to be taken, computed from their regret."""
         assert self._judge is not None
         values = self._judge.action_values(self.games.states)
         chosen = values[np.arange(len(values)), actions]
@@ -83,9 +83,9 @@ class _Table:
         return cost
 
     def _with_endings(self, index: NDArray[np.int64]) -> list[dict[str, Any]]:
-        """Return an info for each environment, with the entries that stable-baselines3 reads of those that ended.
+        """Return an info for each environment; an ended one has the entries that stable-baselines3 reads.
 
-        A game that ends by its own limit has paid its result, so no more reward is expected. It isn't a time limit in
+        A game that reaches its own limit has paid its result, so no more reward is expected. It isn't a time limit in
         the sense of stable-baselines3, which would add the value of the last observation.
         """
         infos = list(self._none)
@@ -101,16 +101,16 @@ class _Table:
 
 
 class GamesVecEnv(VecEnv):
-    """B learners in compiled batches, reset in the same step as they end.
+    """B learners in compiled batches. A game that ends is reset in the same step.
 
     Args:
-        games: the learners' games; or those for several numbers of players, one batch after the other, whose
-            observations are then padded, see `trialea.envs.padding.ObservationPadder`. They need not be seeded;
-            `seed(s)` gives game i the seed s + i.
-        horizon: `"game"`: an episode is the learner's game. `"turn"`, `"decision"`: what follows a turn or a decision
-            does not count for it, so the learner is told of an end after each, while its game goes on.
-        judges: who says what actions are worth, for the reward `"regret"`, see `aim`: one for each batch, or none.
-        on_end: called with a batch and the indices of its games that have just ended, before they begin anew.
+        games: one batch of games; or a list of batches for several numbers of players, whose observations are then
+            padded, see `trialea.envs.padding.ObservationPadder`. The games need not be seeded; `seed(s)` gives game i
+            the seed s + i.
+        horizon: `"game"`: an episode is the learner's game. `"turn"`, `"decision"`: an episode ends after each turn or
+            decision of the learner, while its game continues.
+        judges: the agents whose action values give the reward `"regret"`, see `aim`: one for each batch, or empty.
+        on_end: called with a batch and the indices of its games that have just ended, before their next games start.
 
     Attributes:
         games: the batches.
@@ -149,7 +149,7 @@ class GamesVecEnv(VecEnv):
         self.horizon = horizon
 
     def seed(self, seed: int | None = None) -> Sequence[int | None]:
-        """Give game i the seed `seed` + i (fresh ones if None); they take effect at the next `reset`."""
+        """Give game i the seed `seed` + i, or random seeds if None. They take effect at the next `reset`."""
         base = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed
         seeds = [base + i for i in range(self.num_envs)]
         for games, end in zip(self.games, self._ends, strict=True):

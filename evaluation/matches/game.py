@@ -59,7 +59,7 @@ def play_game(
 
 
 def _tell_end(state: Any, names: Sequence[str], show: Callable[[str], None]) -> None:
-    """Who has won, and all the scores."""
+    """Show the winners and all scores."""
     winners = [name for seat, name in enumerate(names) if state.share[seat] > 0]
     if len(winners) == 1:
         show(f"{winners[0]} wins.")

@@ -1,6 +1,6 @@
-"""Exact values of policies, without sampling: how often they win, what a best response gains, what decisions cost.
+"""Exact values of policies, without sampling: win probabilities, best responses, exploitability and regret.
 
-A game has them if its registry entry names a module for them (`exact`). That module has these functions:
+A game supports them if its registry entry names a module in `exact`. That module has these functions:
 
 | function | result |
 | --- | --- |
@@ -9,7 +9,7 @@ A game has them if its registry entry names a module for them (`exact`). That mo
 | `win_probabilities(game, tables)` | (n, n): by the seat that begins, each seat's probability of winning |
 | `best_response(game, tables, seat)` | (n,): by the seat that begins, how often `seat` can win against the others |
 | `solution_table(game)` | the table of the agent that plays the solution; `OptionError` if the game is not solved |
-| `mover_payoffs(game, table)` | the `payoffs` by which `tabulate` judges decisions, if everybody plays as in `table` |
+| `mover_payoffs(game, table)` | the `payoffs` for `tabulate` to judge decisions by, if everybody plays as in `table` |
 | `expected_regret(game, tables, seat)` | (T, throws, 3): by total and throws made, regret, decisions, optimal ones |
 
 If the positions of a game do not contain the players' totals, `expected_regret` has no axis of totals: (throws, 3).
@@ -43,12 +43,12 @@ _TABULATED = 0.95  # the share of the work after which the policy is tabulated
 
 @dataclass(frozen=True, slots=True)
 class TabulatedPolicy:
-    """A policy as a table, to be used in place of the agent in every function here.
+    """A policy as a table. Every function here accepts it in place of the agent.
 
     Attributes:
-        game: the game that it is for.
+        game: the game that the policy is for.
         name: the agent's name.
-        states: the number of decisions that the agent was asked for.
+        states: the number of states in which the agent was queried.
         table: the table, in the form of the game's own module.
     """
 
@@ -84,23 +84,23 @@ class ExactEvaluation:
     Attributes:
         game, players, options: the game's name, n, and its options as plain data.
         agent: the agent's name.
-        value: (n) each seat's value if the policy plays in all of them.
+        value: (n) each seat's value if the policy plays in all seats.
         best_response: (n) the most that a player in that seat could win against the policy in all other seats.
         nash_conv: the gains of the best responses, summed over the seats.
         exploitability: their mean over the seats.
         value_vs_equilibrium: the value of the policy in one seat with the solution in the others, averaged over the
-            seats. None, as all figures below, if the game is not solved.
+            seats. None if the game is not solved; then the figures below are None or empty, too.
         value_vs_equilibrium_by_seat: (n) the same for each seat.
         decisions: the expected number of non-trivial decisions of the policy in such a game.
         regret_per_decision: their mean regret, in milli-wins.
-        optimal_share: the share of them without regret.
-        regret_by_throw: by the number of throws made.
-        regret_by_score: by the mover's total; empty if the game's positions do not contain it.
+        optimal_share: the share of these decisions without regret.
+        regret_by_throw: the same figures by the number of throws made.
+        regret_by_score: the same figures by the mover's total; empty if the game's positions do not contain it.
         regret_unit: `"milli-wins"`; empty if regret was not measured.
         regret_note: why regret could not be measured; else empty.
-        states: the number of decisions that the agent was asked for.
+        states: the number of states in which the agent was queried.
         seconds: the time taken.
-        versions: of this library, Python and the packages that figures depend on.
+        versions: the versions of this library, Python and the packages that figures depend on.
     """
 
     game: str
@@ -137,7 +137,7 @@ class ExactEvaluation:
 
 
 def tabulate_policy(game: Game, agent: PolicyLike, progress: Progress | None = None) -> TabulatedPolicy:
-    """Tabulate the policy of `agent`, to use it more than once.
+    """Return the policy of `agent` as a table that can be used more than once.
 
     Args:
         game: the game.
@@ -186,10 +186,10 @@ def best_response(game: Game, agents: Sequence[PolicyLike], seat: int, first_pla
 
 
 def nash_conv(game: Game, agents: Sequence[PolicyLike], first_player: int = 0) -> float:
-    """Return NashConv: how much each seat could gain by a best response, summed over the seats.
+    """Return NashConv: the gain of each seat's best response, summed over the seats.
 
-    It is 0 in an equilibrium and positive otherwise. Its unit is a probability of winning. For two players and payoffs
-    of +1 and -1, as in some libraries, it would be twice as much.
+    It is 0 in an equilibrium and positive otherwise. Its unit is a probability of winning. With payoffs of +1 and -1
+    for two players, as in some libraries, it would be twice as large.
 
     Args:
         game: the game.
@@ -215,7 +215,7 @@ def exploitability(game: Game, agent: PolicyLike) -> float:
 
 
 def evaluate_exactly(game: Game | str, agent: AgentLike, progress: Progress | None = None) -> ExactEvaluation:
-    """Return the exact strength of a policy: against itself, a best response and the solution, and its regret.
+    """Return the exact strength of a policy against itself, a best response and the solution, and its regret.
 
     Args:
         game: the game; a name stands for the game with its default options and the fewest players.
@@ -265,7 +265,7 @@ def exact_module(game: Game) -> Any:
     """Return the game's own module for exact values.
 
     Raises:
-        OptionError: it has none, or this number of players or these options are out of its reach.
+        OptionError: the game has no such module, or its number of players or options are out of the module's reach.
     """
     name = get_spec(game.name).exact
     if not name:
@@ -277,7 +277,7 @@ def exact_module(game: Game) -> Any:
 
 
 def _tabulate(game: Game, agent: PolicyLike, payoffs: Any, progress: Progress | None) -> TabulatedPolicy:
-    """Return the policy of `agent` as a table, its decisions judged by `payoffs` if there are any."""
+    """Return the policy of `agent` as a table; judge its decisions by `payoffs`, unless None."""
     module = exact_module(game)
     if isinstance(agent, TabulatedPolicy):
         if agent.game != game:
@@ -310,7 +310,7 @@ def _tables(game: Game, agents: Sequence[PolicyLike]) -> list[Any]:
 
 @lru_cache(maxsize=2)
 def _solution(game: Game) -> tuple[Any, Any]:
-    """Return the solution's table and the payoffs by which it judges decisions; raise `OptionError` if unsolved."""
+    """Return the solution's table and its payoffs, which judge decisions; raise `OptionError` if unsolved."""
     table = exact_module(game).solution_table(game)
     return table, exact_module(game).mover_payoffs(game, table)
 
@@ -321,7 +321,7 @@ def _by_place(by_first: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _in_every_seat(game: Game, policy: TabulatedPolicy) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return each seat's value if all play this policy, and that of its best response, each (n,); seat 0 begins."""
+    """Return each seat's value if all play this policy, and its best response's value, each (n,); seat 0 begins."""
     module, tables = exact_module(game), [policy.table] * game.num_players
     return module.win_probabilities(game, tables)[0], _by_place(module.best_response(game, tables, 0))
 
@@ -332,7 +332,7 @@ def _described(game: Game) -> dict[str, Any]:
 
 
 def _regret(found: NDArray[np.float64] | None) -> dict[str, Any]:
-    """Return the fields of an `ExactEvaluation` about regret, from the sums of `expected_regret`, if there are any."""
+    """Return the regret fields of an `ExactEvaluation` from the sums of `expected_regret`, which may be None."""
     if found is None:
         missing = dict.fromkeys(("decisions", "regret_per_decision", "optimal_share"))
         return {**missing, "regret_by_throw": {}, "regret_by_score": {}, "regret_unit": ""}

@@ -1,4 +1,4 @@
-"""Prepare the measuring of regret and luck: what `evaluate` and tournaments have in common.
+"""Prepare the measurement of regret and luck, for `evaluate` and for tournaments.
 
 Both ask here for the solution and the value function of a game, or for the reason why a game has none.
 """
@@ -18,7 +18,7 @@ from trialea.evaluation.results import LuckValues, Regret, RegretUnit
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What regret and luck are measured with; by default neither is measured.
+    """The sources of the values for regret and luck; by default neither is measured.
 
     Attributes:
         regret_unit, regret_note, luck_values, luck_note: as in `trialea.evaluation.results.Evaluation`.
@@ -32,12 +32,12 @@ class Sources:
 
 @dataclass(frozen=True, slots=True)
 class Judges:
-    """What the decisions of a match are judged with.
+    """The solution and the value function that judge the decisions of a match.
 
     Attributes:
-        solution: values every action, for regret; None if regret is not measured.
-        values: values every position, for luck; None if luck is not measured.
-        sources: where these come from, or why there are none.
+        solution: the values of actions, for regret; None if regret is not measured.
+        values: the values of positions, for luck; None if luck is not measured.
+        sources: the sources of both, or the reasons why they are missing.
     """
 
     solution: SolutionValues | None
@@ -52,7 +52,7 @@ class Measurements:
     Attributes:
         regret: (k) the regret of each agent; None if it was not measured.
         luck: the luck in each game; None if it was not measured.
-        sources: what they were measured with.
+        sources: the sources of the values.
     """
 
     regret: tuple[Regret, ...] | None = None
@@ -61,7 +61,7 @@ class Measurements:
 
 
 def prepare_judges(game: Game, regret: bool, luck: bool | ValueFunction) -> Judges:
-    """Return what to measure regret and luck with, as far as they are requested and the game is in reach.
+    """Return the solution and the value function, as far as they are requested and exist for the game.
 
     Args:
         game: the game that is played.

@@ -34,7 +34,7 @@ from trialea.evaluation.matches.schedule import Schedule
 from trialea.evaluation.results import AdjustedResult, LuckValues, WinRateBreakdown
 from trialea.evaluation.states import by_totals, take, whole_shares
 
-_CONSISTENT = 1e-4  # tolerance of the consistency check: single precision is enough
+_CONSISTENT = 1e-4  # tolerance of the consistency check, which allows single precision
 CHUNK = 16_384  # decisions whose states are in memory twice
 
 
@@ -59,14 +59,14 @@ class ValueFunction(Protocol):
 
 
 def value_function_of(game: Game, solution: Any = None) -> tuple[ValueFunction, LuckValues]:
-    """Return the value function to measure luck in `game` with, and its source: the exact solution or an estimate.
+    """Return the value function for the luck in `game`, and its source: the exact solution or an estimate.
 
     Args:
         game: the game.
-        solution: its solution, if it is at hand; else it is read from the cache or computed.
+        solution: the game's solution, if already loaded; else it is read from the cache or computed.
 
     Raises:
-        OptionError: neither exists for these options or this number of players.
+        OptionError: there is no solution and no estimate for these options or this number of players.
     """
     try:
         solution = solve(game) if solution is None else solution
@@ -97,11 +97,11 @@ def position_values(game: Game, values: ValueFunction, states: States) -> NDArra
 
 
 def _checked(method: str, values: Any, shape: tuple[int, int]) -> NDArray[Any]:
-    """Return the values that a value function's `method` gave as an array, or raise `OptionError` if they are wrong."""
+    """Return the values from a value function's `method` as an array; raise `OptionError` if they are invalid."""
     wrong = ""
     try:
         given = np.asarray(values)
-    except Exception as error:  # as other libraries' arrays may raise
+    except Exception as error:  # arrays of other libraries may raise anything
         given, wrong = np.empty(0), f"something that NumPy cannot read ({error})"
     else:
         if given.shape != shape:
@@ -138,7 +138,7 @@ def errors_of(game: Game, values: ValueFunction, states: States, actions: NDArra
     """Return the change of every seat's value, (D, P), at each of the decisions (D,), before any dice are thrown."""
     change = np.empty((len(states), game.num_players))
     after = game.choose(states, actions)
-    # Equal totals stand together, so that a solution computes each turn once.
+    # Sorting puts equal totals together, so that a solution computes each turn once.
     for some, sign in ((states, -1), (after, 1)):
         order = by_totals(some)
         for low in range(0, len(order), CHUNK):
@@ -155,7 +155,7 @@ class Luck:
     Attributes:
         start: (n,), each seat's value before the first throw.
         luck: (G, n), the change of the seat's value at throws.
-        own_errors: (G, n), its change at decisions of the agent in that seat, taken in any of the agent's seats.
+        own_errors: (G, n), its change at decisions of the agent in that seat, in any of the agent's seats.
         others_errors: (G, n), its change at decisions of the other agents.
     """
 
@@ -200,7 +200,7 @@ class LuckMeter:
         self._start = np.zeros(game.num_players)
         if values is not None:
             self._start = position_values(game, values, game.unthrown())[0]
-        # By game and seat: errors of the agent in the seat, and of the others.
+        # Errors of the agent in the seat, and of the others, by game and seat.
         self._own, self._others = np.zeros((2, schedule.games, game.num_players))
 
     def add(self, decisions: Decisions) -> None:

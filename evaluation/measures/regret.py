@@ -48,7 +48,7 @@ def solution_of(game: Game) -> SolutionValues:
     """Return the exact solution of `game`, from the cache on disk or computed.
 
     Raises:
-        OptionError: none exists for these options or this number of players.
+        OptionError: there is no solution for these options or this number of players.
     """
     solution = solve(game)
     if not isinstance(solution, SolutionValues):
@@ -75,7 +75,7 @@ class RegretMeter:
         solution: its exact values; None for a meter that only combines the arrays of others.
         num_agents: k.
         num_units: U, the number of independent units of the match.
-        worst: how many of each agent's worst decisions to keep.
+        worst: the number of each agent's worst decisions to keep.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class RegretMeter:
 
     def add(self, decisions: Decisions) -> None:
         """Add some decisions (D,)."""
-        order = by_totals(decisions.states)  # equal totals stand together, so that a solution computes each turn once
+        order = by_totals(decisions.states)  # equal totals come together, so that a solution computes each turn once
         for low in range(0, len(order), CHUNK):
             index = order[low : low + CHUNK]
             self._add_chunk(
@@ -155,7 +155,7 @@ class _Sums:
             self.count[key] += count
 
     def to_array(self) -> NDArray[np.float64]:
-        """Rows of key, sum and count, (keys, 3)."""
+        """Return rows of key, sum and count, (keys, 3)."""
         rows = [(key, self.regret[key], self.count[key]) for key in self.count]
         return np.array(rows, np.float64).reshape(-1, 3)
 

@@ -1,4 +1,4 @@
-"""Blocks of games: the unit of work of a tournament, as a worker plays it and as a file keeps it."""
+"""Blocks of games, a tournament's unit of work: how a worker plays a block, and how a file stores it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Job:
         names: (k) the agents' labels.
         schedule: all games.
         size: games in a block; the last block may have fewer.
-        worst: how many of each agent's worst decisions to keep; None if regret is not measured.
+        worst: the number of each agent's worst decisions to keep; None if regret is not measured.
         luck: whether luck is measured.
     """
 
@@ -66,7 +66,7 @@ class Outcome:
     Attributes:
         block: its number.
         arrays: its finished games with their regret and luck, as `match_of`, `regret_of` and `luck_of` read them.
-        failure: the first failure of an agent in it, if any; then not all its games are finished.
+        failure: the first failure of an agent in the block, if any. Then some of its games are unfinished.
     """
 
     block: int
@@ -123,19 +123,19 @@ def _agent(agent: str | Agent, game: Game, seed: int) -> Agent:
 
 @lru_cache(maxsize=64)
 def _named_agent(name: str, game: Game, seed: int) -> Agent:
-    """Return a named agent, which is made once in each process."""
+    """Return a named agent. Each process makes it once."""
     return make_agent(name, game, seed)
 
 
 @lru_cache(maxsize=4)
 def _solution(game: Game) -> SolutionValues:
-    """Return the solution, which is read once in each process."""
+    """Return the solution. Each process reads it once."""
     return solution_of(game)
 
 
 @lru_cache(maxsize=4)
 def _values(game: Game, solved: bool) -> ValueFunction:
-    """Return the value function, which is made once in each process, from the solution if the game is `solved`."""
+    """Return the value function, from the solution if the game is `solved`. Each process makes it once."""
     return value_function_of(game, _solution(game) if solved else None)[0]
 
 

@@ -33,14 +33,14 @@ from trialea.evaluation.tournaments.workers import PURPOSE, check_backend
 
 CONFIG, PLAN = "config.yaml", "plan.json"
 FORMAT = 3
-_OBJECT = "an object"  # how the origin of an agent object begins: no name or file makes it again
+_OBJECT = "an object"  # the first words of an agent object's origin; it can't be made again from a name or a file
 
 
 class Plan(BaseModel):
-    """What a tournament plays.
+    """The contents of a tournament.
 
     Attributes:
-        format: of the run folder.
+        format: the version of the run folder's format.
         trialea: the version of this library.
         game: the game's description.
         agents: each agent's origin by its label: a name, a model's digest, or the name of an object.
@@ -79,7 +79,7 @@ class Plan(BaseModel):
 
     @property
     def sources(self) -> Sources:
-        """What regret and luck are measured with."""
+        """The sources of the values for regret and luck."""
         return Sources(self.regret_unit, self.regret_note, self.luck_values, self.luck_note)
 
     @property
@@ -104,7 +104,7 @@ def prepare(config: TournamentConfig, objects: Mapping[str, AgentLike]) -> tuple
     """Check a tournament's agents and options before anything is played.
 
     Returns:
-        What the workers need, and the plan.
+        The job for the workers, and the plan.
 
     Raises:
         OptionError, UnknownNameError, MissingExtraError: as `run_tournament`.
@@ -180,7 +180,7 @@ def read_plan(folder: Path) -> Plan:
 
 
 def _origin(game: str, agent: AgentLike) -> tuple[str | Agent, str]:
-    """Return an agent as the workers are to make it, and a text that identifies it."""
+    """Return the agent, name or path for the workers, and a text that identifies it."""
     agent = os.fspath(agent) if isinstance(agent, os.PathLike) else agent
     if not isinstance(agent, str):
         return agent, f"{_OBJECT} called {getattr(agent, 'name', None)}"
@@ -198,5 +198,5 @@ def _check_can_be_copied(label: str, agent: str | Agent) -> None:
     except Exception as error:  # its parts may raise anything
         raise OptionError(
             f"agent {label!r} must be picklable for the worker processes, got {type(error).__name__}: {error}."
-            " Leave out in __getstate__ what cannot be pickled, or play in one process: workers=1"
+            " Leave the unpicklable parts out in __getstate__, or play in one process: workers=1"
         ) from error

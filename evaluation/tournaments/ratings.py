@@ -24,7 +24,7 @@ from trialea.evaluation.intervals import Interval
 from trialea.evaluation.matches.match import Match
 
 POINTS = 400 / log(10)  # points in a unit of theta: 400 points are odds of 10 to 1, as on Elo's scale
-_PRIOR = 0.5  # units won by each of two agents that met, added to those played
+_PRIOR = 0.5  # units won, added to the played ones for each of two agents that met
 _SAME = 1e-9  # shares closer than this are equal
 _MOST_ITERATIONS = 10_000
 
@@ -61,9 +61,9 @@ def fit_ratings(
 
     Args:
         match: the games; every two agents are linked by games, directly or through others.
-        confidence: of the intervals.
+        confidence: the confidence of the intervals, above 0 and below 1.
         resamples: the number of resamples.
-        seed: of the random weights.
+        seed: the seed of the random weights.
         anchor: the agent whose rating is 0, without an interval; if None, the mean of all ratings is 0.
 
     Raises:
@@ -133,7 +133,7 @@ def _a_unit(by_unit: Any, k: int) -> NDArray[np.float64]:
 
 
 def _all_alike(by_unit: Any, k: int) -> NDArray[np.bool_]:
-    """Return for every two agents, (k, k), whether all their units have the same share of wins, neither 0 nor 1."""
+    """Return, for every two agents, whether all their units have the same share of wins, neither 0 nor 1: (k, k)."""
     won = by_unit.sum(axis=0)
     total = won + won[_other_way(k)]
     share = np.divide(won, total, out=np.zeros(k * k), where=total > 0)

@@ -11,7 +11,7 @@ from trialea.evaluation.tournaments.blocks import Job, Outcome, run_block
 
 PURPOSE = "a tournament"
 _ON_RAY = "the backend ray"
-_ROUNDS = 4  # blocks for each worker that Ray is handed together
+_ROUNDS = 4  # blocks that each worker gets in one call to Ray
 
 
 def play_all(name: str, workers: int | None, job: Job, waiting: deque[int]) -> Generator[Outcome, None, None]:
@@ -49,7 +49,7 @@ def _play_on_ray(workers: int | None, job: Job, waiting: deque[int]) -> Generato
     if not ray.is_initialized():
         ray.init()
     while waiting:
-        processors = int(ray.cluster_resources()["CPU"])  # nodes come and go
+        processors = int(ray.cluster_resources()["CPU"])  # nodes may join or leave
         count = min(workers or processors, processors)
         with backend("ray", count):
             parallel = joblib.Parallel(batch_size=1)

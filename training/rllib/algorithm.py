@@ -1,4 +1,4 @@
-"""Set up RLlib's PPO as a configuration says."""
+"""Build RLlib's PPO from a configuration."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["ILLEGAL_ACTIONS", "module_of", "ppo_config", "ray"]
 
 ILLEGAL_ACTIONS = "illegal_actions"
 SHARED = "shared"
-# Seconds. Short, so that a lost env runner is noticed and replaced soon, and the others wait little.
+# In seconds. Short times mean that a lost env runner is replaced soon, and that the others don't wait long.
 PROBE = 5.0
 RESTART = 1.0
 
@@ -48,7 +48,7 @@ def count_illegal_actions(env_runner: Any, metrics_logger: Any, **kwargs: Any) -
 
 
 def ppo_config(config: RllibConfig, frames: int) -> Any:
-    """Return RLlib's settings for a run from this many frames on."""
+    """Return RLlib's settings for a run that continues at frame number `frames`."""
     described = config.make_game().description()
     arguments = {
         "game": described["game"],
@@ -68,7 +68,7 @@ def ppo_config(config: RllibConfig, frames: int) -> Any:
         )
         for module, agent in zip(modules, env.possible_agents, strict=False)
     }
-    # A resumed run has other dice than at its beginning.
+    # A resumed run must not repeat the dice of its beginning.
     seed = int(np.random.SeedSequence([config.seed, frames]).generate_state(1)[0]) % 2**31
     return (
         PPOConfig()
@@ -90,7 +90,7 @@ def ppo_config(config: RllibConfig, frames: int) -> Any:
             gamma=ppo.gamma,
             lambda_=ppo.gae_lambda,
             clip_param=ppo.clip_range,
-            # As stable-baselines3 has them: no penalty on the change of the policy, values not clipped.
+            # As in stable-baselines3: no KL penalty, and no clipping of values.
             use_kl_loss=False,
             kl_coeff=0.0,
             vf_loss_coeff=0.5,
@@ -109,7 +109,7 @@ def ppo_config(config: RllibConfig, frames: int) -> Any:
 
 
 def _schedule(ramp: Ramp, frames: int, total: int) -> float | list[list[float]]:
-    """Return the rest of a ramp, from this many frames on. RLlib counts the frames from 0 again."""
+    """Return the rest of a ramp after `frames` frames, for RLlib, which counts frames from 0 again."""
     if ramp.start == ramp.end:
         return ramp.start
     return [[0, ramp.at(frames / total)], [total - frames, ramp.end]]

@@ -18,7 +18,7 @@ with needs_extra("cluster", "training with RLlib", "ray"):
 
 
 class GamesEnv(RllibEnv):  # type: ignore[misc]  # Ray is not among the packages that types are checked with
-    """A game for agents `player_0`, `player_1`, …, one of whom acts at each step.
+    """A game for the agents `player_0`, `player_1`, …, one of which acts at each step.
 
     Observations are dicts of `"observations"`, (D,) float32 from 0 to 1, and `"action_mask"`, (A,) int8: the names in
     RLlib's own example of action masking. See `trialea.training.rllib.turns.Turns` for the order of events.
@@ -32,7 +32,7 @@ class GamesEnv(RllibEnv):  # type: ignore[misc]  # Ray is not among the packages
         super().__init__()
         env = MultiAgentEnv(**config)
         self._turns = Turns(env)
-        # Each runner has games of its own, though RLlib numbers their seeds on from the one seed of all.
+        # RLlib gives its runners consecutive seeds. The runner's index is mixed in, so that no two play the same games.
         self._runner = getattr(config, "worker_index", 0) or 0
         self.possible_agents = self.agents = list(env.possible_agents)
         space = spaces.Dict(
@@ -58,9 +58,9 @@ class GamesEnv(RllibEnv):  # type: ignore[misc]  # Ray is not among the packages
 
 
 class CountingEnv(GamesEnv):
-    """Cut a game short at an illegal action and count it, instead of raising.
+    """A `GamesEnv` that ends a game at an illegal action and counts it, instead of raising an error.
 
-    RLlib takes an error in an env runner for a failed machine and starts another, so the error would be lost. The count
+    RLlib treats an error in an env runner as a failed machine and starts another, so the error would be lost. The count
     is reported, and the run ends with an error if it isn't 0.
 
     Attributes:

@@ -17,7 +17,7 @@ with needs_extra("cluster", "training with RLlib", "ray"):
     from ray.rllib.core.rl_module.apis.value_function_api import ValueFunctionAPI
     from ray.rllib.core.rl_module.torch import TorchRLModule
 
-# The score of an illegal action. Its probability is exactly 0; with minus infinity, gradients would be NaN.
+# The logit of an illegal action. Its probability is exactly 0; with minus infinity, gradients would be NaN.
 ILLEGAL = torch.finfo(torch.float32).min
 
 

@@ -1,8 +1,8 @@
-"""Train a policy in self-play with RLlib's PPO, as a configuration says: on one machine, or on a Ray cluster.
+"""Train a policy in self-play with RLlib's PPO, on one machine or on a Ray cluster.
 
-Every seat learns; there are no other opponents. Env runners play and need nothing but the installed package. The
-process that was started learns, measures and writes the run folder. If an env runner is lost, Ray starts another on
-any node with a free core, while the others continue.
+Every seat learns; there are no other opponents. Env runners play, and need only the installed package. The main process
+learns, measures and writes the run folder. If an env runner is lost, Ray starts another on any node with a free core,
+while the others continue.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Learner:
     """One policy, or one for each seat, that learns by playing against itself on RLlib's env runners.
 
     Attributes:
-        algorithm: RLlib's.
+        algorithm: RLlib's algorithm.
         games, frames: games ended and decisions taken so far, by all seats.
         unit, total: the unit of the run's length, and its length.
         stopping: set it to stop the run after the present update.
@@ -64,18 +64,18 @@ class Learner:
 
     @property
     def done(self) -> int:
-        """How much of `total` is over."""
+        """The finished part of `total`, in the same unit."""
         return self.frames
 
     @cached_property
     def algorithm(self) -> Any:
-        """RLlib's PPO, made when it is first needed, so that a resumed run starts where it stopped."""
+        """RLlib's PPO, built at its first use, so that a resumed run continues where it stopped."""
         try:
             algorithm = ppo_config(self._config, self._frames_before).build_algo()
         except Exception as error:
             if not self._config.env_runners:
                 raise
-            raise ClusterError(  # RLlib has logged what each of them met
+            raise ClusterError(  # RLlib has logged the error of each env runner
                 f"the env runners do not start ({error!r}): see the lines above. Every node must have the same versions"
                 " of Python, Ray and trialea"
             ) from error
@@ -122,7 +122,7 @@ class Learner:
         return [dict(learner.module[module].state_dict()) for module in self._modules]
 
     def agent(self) -> Agent:
-        """Return the agent that plays by the present policies."""
+        """Return an agent that plays the present policies."""
         activation = self._config.ppo.activation
         agents = [
             ModelAgent(self._game, network_from(weights, activation), name="learner") for weights in self._policies()
@@ -138,7 +138,7 @@ class Learner:
             write_seats(file, self._game, self._policies(), activation)
 
     def save(self, target: Path, seconds: float) -> None:
-        """Save the run between two batches, with the seconds that it has taken."""
+        """Save the run between two batches, with its duration so far in seconds."""
         if target.exists():
             return
         learner = torch_learner(self.algorithm)
@@ -149,7 +149,7 @@ class Learner:
             np.savez(folder / STATE, games=self.games, frames=self.frames, seconds=seconds)
 
     def restore(self, folder: Path) -> float:
-        """Restore the run that `save` saved and return the seconds that it had taken. No code is loaded."""
+        """Restore a run from the files of `save` and return its duration in seconds. No code is loaded."""
         with readable_checkpoint(folder):
             _, weights = read_model(folder / MODEL)
             shared = self._config.policies == "shared"
@@ -166,7 +166,7 @@ class Learner:
             return
         self.algorithm.stop()
         try:
-            Path(self.algorithm.logdir).rmdir()  # RLlib's own folder of results, which stays empty
+            Path(self.algorithm.logdir).rmdir()  # RLlib's folder for results, which is empty
         except OSError:
             pass
 
@@ -178,7 +178,7 @@ def _count(found: Mapping[str, Any], key: str) -> int:
 
 
 def torch_learner(algorithm: Any) -> Any:
-    """Return the learner of an algorithm that learns in this process."""
+    """Return the local learner of an algorithm."""
     (found,) = algorithm.learner_group.foreach_learner(lambda learner: learner)
     return found.get()
 
@@ -192,10 +192,10 @@ def run(
     report: Report | None = None,
 ) -> bool:
     """Train in a run folder, from a checkpoint or the beginning; return False if the run was stopped before its end."""
-    deterministic = torch.are_deterministic_algorithms_enabled()  # RLlib switches that on, for the whole process
+    deterministic = torch.are_deterministic_algorithms_enabled()  # RLlib switches this on for the whole process
     logger = logging.getLogger("ray.rllib")
     level = logger.level
-    logger.setLevel(logging.ERROR)  # its warnings are about settings that are meant
+    logger.setLevel(logging.ERROR)  # RLlib warns about settings that are intended here
     try:
         with _cluster(config):
             try:
@@ -208,7 +208,7 @@ def run(
 
 
 def prepare(config: RllibConfig, fresh: bool) -> Learner:
-    """Return the learner of a training; that of a `fresh` one has the weights that `start_from` names, if any.
+    """Return the learner of a training. A `fresh` learner has the weights that `start_from` names, if any.
 
     Raises:
         ClusterError: the cluster can't be reached or is too small.
@@ -221,7 +221,7 @@ def prepare(config: RllibConfig, fresh: bool) -> Learner:
 
 
 def check_cluster(config: RllibConfig) -> None:
-    """Raise `ClusterError` if a cluster that runs already can't be reached or is too small."""
+    """Raise `ClusterError` if a running cluster can't be reached or is too small."""
     if config.address or ray.is_initialized():
         with _cluster(config):
             pass
@@ -229,7 +229,7 @@ def check_cluster(config: RllibConfig) -> None:
 
 @contextmanager
 def _cluster(config: RllibConfig) -> Iterator[None]:
-    """Connect to Ray as the configuration says, unless this process is connected already."""
+    """Connect to the configured Ray cluster, unless this process is already connected."""
     if ray.is_initialized():
         _check_size(config)
         yield
@@ -251,7 +251,7 @@ def _cluster(config: RllibConfig) -> Iterator[None]:
 
 
 def _check_listens(address: str) -> None:
-    """Raise `OSError` if nothing listens at a host and port: Ray itself would retry for many minutes."""
+    """Raise `OSError` if nothing listens at the host and port. Ray itself would retry for many minutes."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if host and port.isdigit():
         socket.create_connection((host, int(port)), timeout=10.0).close()

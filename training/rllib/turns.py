@@ -1,4 +1,7 @@
-"""A game in the form that RLlib expects: who moves, what was earned since, who has ended. Imports no Ray."""
+"""Play a game in the form that RLlib expects: the mover, the rewards since its last turn, the ended players.
+
+This module doesn't import Ray.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +22,11 @@ class Moved(NamedTuple):
     """The results of a step, in the order in which RLlib's environments return them.
 
     Attributes:
-        observations: of the player to move, and of those who end.
-        rewards: of the same players, each since its own last observation.
-        terminateds: the players that end for good; and under `"__all__"`, whether all have.
-        truncateds: only under `"__all__"`, whether the game was cut short for all players still in it.
-        infos: empty, for the same players.
+        observations: the observations of the player to move and of the players that end.
+        rewards: the rewards of the same players, each since that player's last observation.
+        terminateds: True for each player that ends for good; under `"__all__"`, whether all players have ended.
+        truncateds: only under `"__all__"`: whether the game was truncated for all players still in it.
+        infos: empty infos of the same players.
     """
 
     observations: dict[str, Observation]
@@ -36,13 +39,13 @@ class Moved(NamedTuple):
 class Turns:
     """One game at a time, with one player's move at each step.
 
-    It differs from PettingZoo's account of the same game where RLlib (2.60) would draw the wrong conclusions:
+    The reports differ from PettingZoo's where RLlib (2.60) would misread them:
 
     - RLlib considers an episode over once all players *that it has seen* have ended. So an end is reported only when
-      every player has had an observation, or the game is over. Until then the player has no turn.
+      every player has had an observation, or the game is over. Until then the ended player is skipped.
     - If a player is truncated by name and the others have ended, RLlib counts it as terminated and expects no further
       reward. So truncation is reported only under `"__all__"`.
-    - A game that ends by its own limit has paid its result, so its players terminate. `max_cycles` pays nothing, and
+    - If a game reaches its own limit, it has paid its result, so its players terminate. `max_cycles` pays nothing, and
       truncates.
     - A player whose game ended before its first move does not appear.
 
@@ -102,7 +105,7 @@ class Turns:
         return moved
 
     def _note_ends(self) -> dict[str, Last]:
-        """Remove the players that have ended; return those whose game was cut short without a result."""
+        """Remove the players that have ended; return the players that were truncated without a result."""
         env = self.env
         unpaid: dict[str, Last] = {}
         while env.agents:
