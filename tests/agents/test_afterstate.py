@@ -1,4 +1,4 @@
-"""Afterstate agents: positions as numbers, turns played exactly for a network's values, training, and model files."""
+"""Tests of afterstate agents: features, networks, exactly played turns, and model files."""
 
 from __future__ import annotations
 
@@ -37,11 +37,12 @@ every_game = pytest.mark.parametrize("name", [name for name in GAMES if GAMES[na
 
 
 def small(name: str, players: int = 2) -> Game:
+    """Return a small game."""
     return game_of(name, players, **SMALL[name])
 
 
 def linear_network(game: Game, seed: int = 0) -> Network:
-    """A network whose logits are linear in the numbers that it reads, drawn at random near the game's own estimate."""
+    """Return a network with logits linear in its inputs, drawn at random near the game's own estimate."""
     network = make_network(game, (4,)).requires_grad_(False)
     generator = torch.Generator().manual_seed(seed)
     weight = network.first.weight
@@ -49,12 +50,12 @@ def linear_network(game: Game, seed: int = 0) -> Network:
     return network
 
 
-# Positions and networks ------------------------------------------------------------------------------------------
+# Features and networks -------------------------------------------------------------------------------------------
 
 
 @every_game
 @pytest.mark.parametrize("players", [2, 3])
-def test_positions_are_seen_from_the_player_to_move(name: str, players: int) -> None:
+def test_features_are_seen_from_the_player_to_move(name: str, players: int) -> None:
     game = small(name, players)
     states = positions(game, 60, seed=1)
     afterstates = make_afterstates(game)
@@ -66,7 +67,7 @@ def test_positions_are_seen_from_the_player_to_move(name: str, players: int) -> 
 
 
 @every_game
-def test_the_dice_on_the_table_are_not_part_of_a_position(name: str) -> None:
+def test_features_do_not_depend_on_the_dice_on_the_table(name: str) -> None:
     game = small(name)
     states = positions(game, 30, seed=2)
     features = make_afterstates(game).features(states)
@@ -74,7 +75,7 @@ def test_the_dice_on_the_table_are_not_part_of_a_position(name: str) -> None:
     assert (make_afterstates(game).features(states) == features).all()
 
 
-def test_features_of_poker_figures_are_where_the_page_says() -> None:
+def test_poker_figures_features_have_the_documented_places() -> None:
     game = game_of("poker_figures")
     states = game.start([0])
     states.sheet[0, 1, 0, :3] = 7, 6, 10  # three cells in the other player's row of aces
@@ -86,11 +87,11 @@ def test_features_of_poker_figures_are_where_the_page_says() -> None:
     assert mover[:6].tolist() == [1, 0, 0, 0, 0, 0]
     assert other[:6].tolist() == [0, 0, 0, 1, 0, 0]
     assert other[48] == np.float32(6 * 23 / 100)
-    assert features[0] == 0 < features[1]  # the reference's estimate, from which the mover's is taken
+    assert features[0] == 0 < features[1]  # the reference agent's estimates, relative to the mover
     assert features[2:7].tolist() == [1, 1, 1, 1, 1]  # sixty turns are left
 
 
-def test_features_of_no_dice_are_linear_between_points() -> None:
+def test_no_dice_features_interpolate_between_points() -> None:
     game = game_of("no_dice", 3, target=80)
     afterstates = NoDiceAfterstates(game)
     features = afterstates.describe(np.array([[3, 0, 80]]))[0]
@@ -101,15 +102,17 @@ def test_features_of_no_dice_are_linear_between_points() -> None:
     assert points[1, 0] == points[2, 40] == 1
 
 
-def test_an_untrained_network_says_what_the_game_does() -> None:
-    """In Poker Figures that is the reference agent's estimate, so that both play alike."""
+def test_untrained_network_plays_like_the_reference_agent() -> None:
+    """The untrained network returns the game's own estimate, which in Poker Figures is the reference agent's."""
     game = game_of("poker_figures")
     states = positions(game, 100, seed=3)
     agent = AfterstateAgent(game, make_network(game, (4,)))
-    assert (agent.act(states) == make_agent("reference", game).act(states)).mean() > 0.98  # float32 parts equals
+    assert (
+        agent.act(states) == make_agent("reference", game).act(states)
+    ).mean() > 0.98  # float32 breaks some ties differently
 
 
-def test_log_odds_and_their_derivatives() -> None:
+def test_log_odds_derivatives_match_finite_differences() -> None:
     with torch.random.fork_rng():
         torch.manual_seed(0)
         network = make_network(small("poker_figures"), (8, 4))
@@ -127,7 +130,7 @@ def test_log_odds_and_their_derivatives() -> None:
         assert np.allclose(change / step, derivatives[:, place], atol=0.02)
 
 
-def test_a_game_without_afterstates_says_which_have_them() -> None:
+def test_game_without_afterstates_names_the_games_that_have_them() -> None:
     with pytest.raises(
         OptionError, match="last_die has no afterstate agent; games that have one: no_dice, poker_figures"
     ):
@@ -138,7 +141,7 @@ def test_a_game_without_afterstates_says_which_have_them() -> None:
 
 
 class Brute:
-    """A turn of Poker Figures by plain recursion, every position after it valued by the network as it is."""
+    """A Poker Figures turn by plain recursion, which asks the network about every position after it."""
 
     def __init__(self, game: Game, state: States, network: Network) -> None:
         self.game, self.state = game, state
@@ -150,7 +153,7 @@ class Brute:
         self.keeping = cache(self._keeping)
 
     def _after(self, written: tuple[tuple[int, int], ...]) -> tuple[bool, float, States]:
-        """Whether the game is over, what the position is worth to the mover once its turn is, and the position."""
+        """Return whether the game is over, the position's value to the mover after its turn, and the position."""
         after = self.state.copy()
         for row, points in written:
             after.sheet[0, self.seat, row, (after.sheet[0, self.seat, row] != 0).sum()] = points
@@ -166,7 +169,7 @@ class Brute:
         return over, float(self.values.shares(self.afterstates.features(after))[0, 1]), after
 
     def uses(self, hand: tuple[int, ...], fresh: bool, to_come: int, written: Any) -> dict[int, float]:
-        """What each result that may be written is worth."""
+        """Return the value of each result that may be written."""
         over, _, after = self.after(written)
         found = {}
         for row in range(NUM_ROWS):
@@ -178,11 +181,12 @@ class Brute:
         return found
 
     def _lying(self, hand: tuple[int, ...], fresh: bool, to_come: int, written: Any) -> float:
-        """The best that can be done with these dice on the table."""
+        """Return the best value with these dice on the table."""
         stay = self.after(written)[1] if to_come == 0 else max(self.rethrows(hand, to_come, written).values())
         return max([stay, *self.uses(hand, fresh, to_come, written).values()])
 
     def rethrows(self, hand: tuple[int, ...], to_come: int, written: Any) -> dict[int, float]:
+        """Return the value of each reroll."""
         found = {}
         for action in range(31):
             kept = tuple(face for place, face in enumerate(hand) if not action + 1 >> place & 1)
@@ -190,7 +194,7 @@ class Brute:
         return found
 
     def _keeping(self, kept: tuple[int, ...], fresh: bool, to_come: int, written: Any) -> float:
-        """What throwing the other dice is worth."""
+        """Return the value of throwing the other dice."""
         if len(kept) == 5:
             return self.lying(kept, fresh, to_come - 1, written)
         more = (tuple(sorted((*kept, face))) for face in range(6))
@@ -198,7 +202,7 @@ class Brute:
 
 
 def beginnings(game: Game) -> States:
-    """Positions at the first throw of a turn."""
+    """Return positions at the first throw of a turn."""
     states = positions(game, 300, seed=5, most_decisions=90)
     return states[(states.throws == 1) & (states.cells[:, :2].sum(axis=(1, 2)) > 0)].view(np.recarray)
 
@@ -208,11 +212,14 @@ def beginnings(game: Game) -> States:
     [
         ({"rows": "AD", "columns": 3}, 0.01),
         ({"rows": "DS", "columns": 2, "score_open_rows": True}, 0.01),
-        ({"rows": "XF", "columns": 2, "max_turns": 8}, 1.0),  # a single cell decides: what begins is a rough guess
+        (
+            {"rows": "XF", "columns": 2, "max_turns": 8},
+            1.0,
+        ),  # a single cell decides, so the estimate at the start of the turn is rough
     ],
 )
-def test_a_turn_is_played_as_plain_recursion_says(options: dict[str, Any], close: float) -> None:
-    """For a network that is linear in the points, as the turn's solution takes them to be; at all three throws."""
+def test_turn_is_played_as_plain_recursion_says(options: dict[str, Any], close: float) -> None:
+    """The network is linear in the points, as the turn's solution assumes. Checks all three throws."""
     game = game_of("poker_figures", 2, **options)
     network = linear_network(game)
     player = make_afterstates(game).player(Values(network))
@@ -235,7 +242,7 @@ def test_a_turn_is_played_as_plain_recursion_says(options: dict[str, Any], close
 
 
 class Known(Values):
-    """The exact values of two-player No Dice, in the place of a network's."""
+    """Exact values of two-player No Dice in place of a network."""
 
     def __init__(self, table: np.ndarray) -> None:
         self.table = table
@@ -247,7 +254,7 @@ class Known(Values):
         return np.stack([mine, 1.0 - mine], axis=1)
 
 
-def test_no_dice_is_played_exactly_for_exact_values() -> None:
+def test_no_dice_is_played_exactly_with_exact_values() -> None:
     game = game_of("no_dice", target=12)
     solver = SolverAgent(game)
     table = np.array([[solver.solution.value(mine, other) for other in range(12)] for mine in range(12)])
@@ -261,20 +268,22 @@ def test_no_dice_is_played_exactly_for_exact_values() -> None:
     assert np.isnan(begun[~first]).all()
 
 
-def test_who_is_out_of_no_dice_has_lost() -> None:
+def test_no_dice_payoffs_are_zero_for_an_eliminated_mover() -> None:
     game = game_of("no_dice", 3, target=10)
     values = Values(linear_network(game))
     payoffs = NoDiceAfterstates(game).payoffs(np.array([[4, 10, 2], [9, 3, 3]]), values)
     assert payoffs.shape == (2, NUM_SCORES)
     assert (payoffs[0, 6:] == 0).all() and (payoffs[0, :6] > 0).all()
     assert (payoffs[1, 1:] == 0).all()
-    after = NoDiceAfterstates(game).describe(np.array([[2, 4 + 3, 10]]))  # the player after the one who is out moves
+    after = NoDiceAfterstates(game).describe(
+        np.array([[2, 4 + 3, 10]])
+    )  # the player after the eliminated one moves next
     assert payoffs[0, 3] == pytest.approx(values.shares(after)[0, 1], abs=1e-6)
 
 
 @every_game
 @pytest.mark.parametrize("players", [2, 4])
-def test_agents_play_legally_wherever_they_are_put(name: str, players: int) -> None:
+def test_agents_always_choose_legal_actions(name: str, players: int) -> None:
     game = small(name, players)
     agent = pickle.loads(pickle.dumps(AfterstateAgent(game, linear_network(game))))
     states = positions(game, 150, seed=4)
@@ -287,12 +296,13 @@ def test_agents_play_legally_wherever_they_are_put(name: str, players: int) -> N
 
 @pytest.fixture
 def saved(tmp_path: Path) -> Path:
+    """Return the path of a saved network."""
     game = small("no_dice")
     save_network(make_network(game, (8, 4)), tmp_path / "mine.zip", game)
     return tmp_path / "mine.zip"
 
 
-def test_a_saved_network_is_loaded_as_it_was(tmp_path: Path) -> None:
+def test_saved_network_loads_unchanged(tmp_path: Path) -> None:
     game = small("poker_figures")
     network = linear_network(game)
     save_network(network, tmp_path / "mine.zip", game)
@@ -302,7 +312,7 @@ def test_a_saved_network_is_loaded_as_it_was(tmp_path: Path) -> None:
     assert (agent.act(states) == AfterstateAgent(game, network).act(states)).all()
 
 
-def test_a_model_for_another_game_is_refused_naming_both(saved: Path) -> None:
+def test_model_for_another_game_raises_and_names_both(saved: Path) -> None:
     with pytest.raises(ModelFileError, match="no_dice with 2 players .* not no_dice with 3 players"):
         make_agent(str(saved), small("no_dice", 3))
     with pytest.raises(ModelFileError, match="not poker_figures"):
@@ -310,6 +320,8 @@ def test_a_model_for_another_game_is_refused_naming_both(saved: Path) -> None:
 
 
 class Evil:
+    """An object whose unpickling creates a file."""
+
     def __reduce__(self) -> tuple[Any, ...]:
         return Path.touch, (Path("evil"),)
 
@@ -317,7 +329,7 @@ class Evil:
 @pytest.mark.parametrize(
     "damage", ["truncated", "flipped", "not a zip", "no weights", "other shapes", "no facts", "code", "no numbers"]
 )
-def test_a_damaged_file_is_a_model_file_error_and_runs_no_code(
+def test_damaged_model_file_raises_and_runs_no_code(
     damage: str, saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

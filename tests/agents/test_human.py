@@ -1,4 +1,4 @@
-"""The person at the terminal, with a script in its place; and the told game."""
+"""Tests of the human agent at the terminal, with scripted input, and of the text of a played game."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from trialea.evaluation import play_game
 
 
 class Script:
-    """Types the given lines, then ends the input; keeps what was shown."""
+    """Types the given lines, then ends the input; records all prompts and text."""
 
     def __init__(self, *lines: str) -> None:
         self.lines = list(lines)
@@ -44,11 +44,12 @@ class Script:
 
 
 def names_of(game: Game) -> Any:
+    """Return the game's words for the terminal."""
     return game.words
 
 
 def position(game: Game, dice: tuple[int, ...] = (3, 0, 2, 1, 1), throws: int = 1) -> States:
-    """By default the throw 5 0 3 ÷ −."""
+    """Return a state with these dice, by default 5 0 3 ÷ −."""
     states = game.start([0])
     states[0].dice[:] = dice
     states[0].throws = throws
@@ -61,18 +62,18 @@ def game() -> Game:
 
 
 @pytest.mark.parametrize("line", ["r 0 3", "r03", "r 3,0", "R 0 3 ", "reroll 0 3", "r 0 3 3"])
-def test_rethrow_by_typing_the_dice(game: Game, line: str) -> None:
+def test_typed_dice_are_rerolled(game: Game, line: str) -> None:
     script = Script(line)
     assert script.agent(game).act(position(game)).tolist() == [0b01001 - 1]
     assert game.text(position(game)[0]) in script.text
     assert script.asked == ["player_0> "]
 
 
-def test_rethrow_all(game: Game) -> None:
+def test_typed_r_all_rerolls_all_dice(game: Game) -> None:
     assert Script("r all").agent(game).act(position(game)).tolist() == [NUM_REROLLS - 1]
 
 
-def test_the_list_has_a_line_for_each_score_lowest_first(game: Game) -> None:
+def test_menu_has_a_line_for_each_score_lowest_first(game: Game) -> None:
     script, states = Script("1"), position(game)
     action = int(script.agent(game).act(states)[0])
     assert game.action_name(states[0], action).endswith("= 0")
@@ -87,13 +88,13 @@ def test_the_list_has_a_line_for_each_score_lowest_first(game: Game) -> None:
     assert numbers == [str(number) for number in range(1, len(groups) + 1)]
 
 
-def test_each_number_plays_its_line(game: Game) -> None:
+def test_menu_number_plays_its_line(game: Game) -> None:
     states = position(game)
     for number, group in enumerate(names.menu(game, states[0]), 1):
         assert Script(str(number)).agent(game).act(states).tolist() == [group[0]]
 
 
-def test_all_shows_every_stop_and_takes_its_number(game: Game) -> None:
+def test_all_lists_every_stop_and_accepts_its_number(game: Game) -> None:
     states = position(game)
     stops = [a for group in names.menu(game, states[0]) for a in group]
     script = Script("all", f"#{stops[-1]}")
@@ -121,7 +122,7 @@ def test_all_shows_every_stop_and_takes_its_number(game: Game) -> None:
         ("9" * 50, "means nothing here"),
     ],
 )
-def test_any_other_input_gets_an_answer_and_another_chance(game: Game, line: str, answer: str) -> None:
+def test_invalid_input_gets_an_explanation_and_another_prompt(game: Game, line: str, answer: str) -> None:
     script, states = Script(line, "r 0"), position(game)
     before = states.tobytes()
     assert script.agent(game).act(states).tolist() == [0]
@@ -130,14 +131,14 @@ def test_any_other_input_gets_an_answer_and_another_chance(game: Game, line: str
     assert len(script.asked) == 2
 
 
-def test_after_the_last_throw_no_rethrow_is_offered_or_taken(game: Game) -> None:
+def test_no_reroll_is_offered_after_the_last_throw(game: Game) -> None:
     script, states = Script("r 0", "1"), position(game, throws=3)
     script.agent(game).act(states)
     assert "throw dice 0 and 3 again" not in script.text
     assert "all 3 throws of this turn are made" in script.text
 
 
-def test_where_no_expression_exists(game: Game) -> None:
+def test_menu_without_an_expression_offers_only_to_add_up(game: Game) -> None:
     states = position(game, (0, 1, 0, 0, 0))  # five numbers
     script = Script("1", "r 1")
     assert script.agent(game).act(states).tolist() == [1]
@@ -146,7 +147,7 @@ def test_where_no_expression_exists(game: Game) -> None:
     assert Script("1").agent(game).act(states).tolist() == [ADD_UP]
 
 
-def test_hints_show_the_solver_s_values_best_first(game: Game) -> None:
+def test_hints_list_the_solvers_values_best_first(game: Game) -> None:
     script, states = Script("hints", "1"), position(game, (0, 1, 0, 0, 0))
     with pytest.raises(GameQuit):
         script.agent(game).act(states)
@@ -160,7 +161,7 @@ def test_hints_show_the_solver_s_values_best_first(game: Game) -> None:
     assert values[0] == pytest.approx(best, abs=1e-5)
 
 
-def test_hints_can_be_on_from_the_start_and_be_turned_off(game: Game) -> None:
+def test_hints_can_start_on_and_be_turned_off(game: Game) -> None:
     script = Script("hints", "h", "q")
     agent = script.agent(game, hints=True)
     with pytest.raises(GameQuit):
@@ -170,7 +171,7 @@ def test_hints_can_be_on_from_the_start_and_be_turned_off(game: Game) -> None:
     assert "Hints are off." in script.text
 
 
-def test_hints_say_so_where_the_game_is_not_solved() -> None:
+def test_hints_explain_why_an_unsolved_game_has_none() -> None:
     game = trialea.make_game("no_dice", 6)
     script = Script("hints", "r 0")
     assert script.agent(game).act(position(game)).tolist() == [0]
@@ -178,14 +179,14 @@ def test_hints_say_so_where_the_game_is_not_solved() -> None:
 
 
 @pytest.mark.parametrize("line", ["q", "quit", "Q"])
-def test_quitting(game: Game, line: str) -> None:
+def test_typed_quit_leaves_the_game(game: Game, line: str) -> None:
     with pytest.raises(GameQuit):
         Script(line).agent(game).act(position(game))
     assert issubclass(GameQuit, trialea.TrialeaError)
 
 
 @pytest.mark.parametrize("error", [EOFError, KeyboardInterrupt])
-def test_the_end_of_input_and_ctrl_c_quit_too(game: Game, error: type[BaseException]) -> None:
+def test_end_of_input_and_ctrl_c_leave_the_game(game: Game, error: type[BaseException]) -> None:
     def ask(prompt: str) -> str:
         raise error
 
@@ -193,7 +194,7 @@ def test_the_end_of_input_and_ctrl_c_quit_too(game: Game, error: type[BaseExcept
         HumanAgent(game, ask=ask, show=lambda text: None).act(position(game))
 
 
-def test_a_batch_is_asked_one_by_one(game: Game) -> None:
+def test_batch_is_asked_one_game_at_a_time(game: Game) -> None:
     script = Script("r 0", "r 1", "r 2")
     assert script.agent(game).act(game.start([1, 2, 3])).tolist() == [0, 1, 3]
     assert Script().agent(game).act(game.start([])).tolist() == []
@@ -201,7 +202,7 @@ def test_a_batch_is_asked_one_by_one(game: Game) -> None:
 
 @pytest.mark.parametrize("name", GAMES)
 def test_every_game_can_be_played_from_its_menu(name: str) -> None:
-    """Whatever the game: the first of the list where there is one, else the first legal action."""
+    """Plays the first line of the menu if there is one, else the first legal action."""
     game = game_of(name, more_players(name), **SHORT[name])
     agent: HumanAgent
     typed: list[str] = []
@@ -222,7 +223,7 @@ def test_every_game_can_be_played_from_its_menu(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_the_told_game_ends_and_names_everything(name: str) -> None:
+def test_narrated_game_names_every_decision_and_the_result(name: str) -> None:
     game = game_of(name, more_players(name), **SHORT[name], **AGREED_ORDER[name])
     seats = [trialea.make_agent("random", game, seat) for seat in range(game.num_players)]
     lines: list[str] = []
@@ -241,25 +242,25 @@ def test_the_told_game_ends_and_names_everything(name: str) -> None:
         assert (f"player_{seat} (random)" in lines[-2]) == (state.share[seat] > 0)
 
 
-def test_no_dice_tells_who_is_out() -> None:
+def test_narrated_no_dice_game_says_who_is_out() -> None:
     game = trialea.make_game("no_dice", 3)
     lines: list[str] = []
     seats = [trialea.make_agent("random", game, seat) for seat in range(3)]
     state = play_game(game, seats, seed=4, show=lines.append)
     out = [line.strip() for line in lines if line.endswith("is out")]
-    assert len(out) == 1  # of the two who go out the second ends the game
+    assert len(out) == 1  # two players go out, and the second ends the game
     totals = [int(line.split()[-1]) for line in lines if " scores " in line]
     assert sum(total >= 30 for total in totals) == 2
     assert lines[-2] == f"player_{state.mover} (random) wins."
 
 
-def test_play_needs_an_agent_for_each_seat(game: Game) -> None:
+def test_play_game_requires_an_agent_for_each_seat(game: Game) -> None:
     with pytest.raises(OptionError, match="seats must be 2 agents, one for each seat, got 1"):
         play_game(game, [trialea.make_agent("random", game)])
 
 
-def test_a_person_against_the_solver(game: Game) -> None:
-    script = Script(*["1", "r all"] * 30)  # whichever of the two makes sense
+def test_human_can_play_against_the_solver(game: Game) -> None:
+    script = Script(*["1", "r all"] * 30)  # one of the two lines is valid at each prompt
     lines: list[str] = []
     state = play_game(game, [script.agent(game), trialea.make_agent("solver", game)], 2, lines.append)
     assert state.over

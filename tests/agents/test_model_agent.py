@@ -152,7 +152,7 @@ def test_a_model_for_other_options_is_refused_naming_both(saved: Callable[..., P
         ModelAgent.load(file, game_of("no_dice"))
 
 
-def test_a_model_for_another_game_is_refused_naming_both(saved: Callable[..., Path]) -> None:
+def test_model_for_another_game_raises_and_names_both(saved: Callable[..., Path]) -> None:
     file = saved("no_dice")
     facts = json.loads(zipfile.ZipFile(file).read("trialea.json"))
     facts["description"]["game"] = "chess"

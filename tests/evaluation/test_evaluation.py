@@ -250,7 +250,7 @@ def test_options_out_of_range() -> None:
         evaluate(SMALL, [beyond, "random"])
 
 
-def test_progress_rises_to_one() -> None:
+def test_progress_increases_to_one() -> None:
     seen: list[float] = []
     evaluate(SMALL, ["random", "greedy"], num_games=2100, regret=False, progress=seen.append)
     assert seen == sorted(seen)

@@ -167,7 +167,7 @@ def test_a_policy_is_worked_out_once() -> None:
     assert len(asked) == 2 * once
 
 
-def test_progress_rises_to_one() -> None:
+def test_progress_increases_to_one() -> None:
     shares: list[float] = []
     evaluate_exactly(game_of("no_dice", 2, target=2), "greedy", shares.append)
     assert shares == sorted(shares)

@@ -1,4 +1,4 @@
-"""A round of Last Die as a chain: its expectations against exact rationals, its laws, and who wins a game."""
+"""Tests of a Last Die round as a Markov chain: expectations, distributions, and win probabilities."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from trialea.agents.last_die.laws import expected_visits, first_holders, points_
 PLAYERS = (4, 5, 6)
 READINGS = (False, True)
 
-# --- Against exact rationals, worked out from the rules by plain elimination -----------------------------------
+# --- Comparison with exact rationals, computed from the rules by Gaussian elimination --------------------------
 
 Hands = tuple[int, ...]
 
 
 def following(hands: Hands) -> Iterator[tuple[Fraction, Hands]]:
-    """Every way that a throw of hand 0 can fall: its probability, and the hands after it, seen from the same seat."""
+    """Yield each outcome of a throw of hand 0: its probability, and the hands after it from the same seat."""
     for faces in product(("out", "left", "right", "stay"), repeat=hands[0]):
         after = [faces.count("stay"), *hands[1:]]
         after[1] += faces.count("left")
@@ -31,13 +31,14 @@ def following(hands: Hands) -> Iterator[tuple[Fraction, Hands]]:
 
 
 def next_thrower(after: Hands, opening: bool) -> int:
+    """Return the seat that throws next."""
     if opening and after[0]:
         return 0
     return next(seat % len(after) for seat in range(1, len(after) + 1) if after[seat % len(after)])
 
 
 def solve_exactly(players: int, even_ends_round: bool, counts_throws: bool) -> list[Fraction]:
-    """What each seat may expect of a round, or how many throws it makes, by elimination in fractions."""
+    """Return the expected points, or the expected throws, of each seat in a round, as exact fractions."""
     solution: dict[tuple[Hands, bool], list[Fraction]] = {}
     for dice in range(1, 7):
         dealt = [hands for hands in product(range(dice + 1), repeat=players) if sum(hands) == dice and hands[0]]
@@ -55,7 +56,7 @@ def _eliminate(
     counts_throws: bool,
     solution: dict[tuple[Hands, bool], list[Fraction]],
 ) -> None:
-    """Solve the positions that lead to one another; those that they lead to besides are solved."""
+    """Solve a group of positions that lead to each other; all other successors are solved already."""
     n = len(together[0])
     unknown = {(hands, seat): k for k, (hands, seat) in enumerate(product(together, range(n)))}
     rows: list[dict[int, Fraction]] = [{k: Fraction(1)} for k in range(len(unknown))]
@@ -79,7 +80,7 @@ def _eliminate(
                     rows[row][column] = rows[row].get(column, Fraction(0)) - chance
                 else:
                     right[row] += chance * solution[onward, still][seen]
-    for k, row in enumerate(rows):  # forward
+    for k, row in enumerate(rows):  # forward elimination
         pivot = row.pop(k)
         for column in row:
             row[column] /= pivot
@@ -90,7 +91,7 @@ def _eliminate(
                 for column, value in row.items():
                     rows[below][column] = rows[below].get(column, Fraction(0)) - multiple * value
                 right[below] -= multiple * right[k]
-    for k in range(len(rows) - 1, -1, -1):  # and back
+    for k in range(len(rows) - 1, -1, -1):  # back substitution
         right[k] -= sum((value * right[column] for column, value in rows[k].items()), Fraction(0))
     for hands in together:
         solution[hands, opening] = [right[unknown[hands, seat]] for seat in range(n)]
@@ -98,19 +99,19 @@ def _eliminate(
 
 @pytest.mark.parametrize("counts_throws", [False, pytest.param(True, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("even_ends_round", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_expectations_of_a_round_are_the_exact_rationals(even_ends_round: bool, counts_throws: bool) -> None:
+def test_expectations_of_a_round_match_exact_rationals(even_ends_round: bool, counts_throws: bool) -> None:
     chain = make_chain(4, even_ends_round)
     found = expectations(chain, throws_made(chain) if counts_throws else points_thrown(chain))[chain.start]
     exact = solve_exactly(4, even_ends_round, counts_throws)
     assert found == pytest.approx([float(value) for value in exact], abs=1e-13)
 
 
-# --- The laws of a round ----------------------------------------------------------------------------------------
+# --- Distributions of a round -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("players", PLAYERS)
 @pytest.mark.parametrize("even_ends_round", READINGS)
-def test_the_laws_sum_to_one_and_have_the_exact_means(players: int, even_ends_round: bool) -> None:
+def test_distributions_sum_to_one_and_have_the_exact_means(players: int, even_ends_round: bool) -> None:
     chain = make_chain(players, even_ends_round)
     points, throws = expectations(chain, points_thrown(chain)), expectations(chain, throws_made(chain))
     of_seats, of_all = points_laws(chain)
@@ -123,15 +124,16 @@ def test_the_laws_sum_to_one_and_have_the_exact_means(players: int, even_ends_ro
     assert of_all @ scored == pytest.approx(points[chain.start].sum(), abs=1e-11)
     assert length @ np.arange(len(length)) == pytest.approx(throws[chain.start].sum(), abs=1e-11)
     assert expected_visits(chain).sum() == pytest.approx(throws[chain.start].sum(), abs=1e-11)
-    # A round of one throw: six ones. No points at all: the last dice leave at once, or the last one scores nothing.
+    # A round of one throw needs six ones. A round has no points if the last dice leave at once or the last die scores
+    # nothing.
     assert length[1] == pytest.approx(6.0**-6, abs=1e-15)
     none = 1 - first_holders(chain).sum()
     assert of_all[0] == pytest.approx(none + (1 - none) / 4, abs=1e-12)
 
 
 @pytest.mark.parametrize("even_ends_round", READINGS)
-def test_the_law_of_the_length_is_that_of_the_matrix(even_ends_round: bool) -> None:
-    """Its variance is 2 e (I - P)^-1 (I - P)^-1 1 - m - m^2, with m its mean."""
+def test_variance_of_the_round_length_matches_the_matrix_formula(even_ends_round: bool) -> None:
+    """The variance is 2 e (I - P)^-1 (I - P)^-1 1 - m - m^2, with mean m."""
     chain = make_chain(4, even_ends_round)
     size = len(chain.hands)
     step = np.zeros((size, size))
@@ -145,14 +147,14 @@ def test_the_law_of_the_length_is_that_of_the_matrix(even_ends_round: bool) -> N
     assert variance == pytest.approx(2 * twice - mean[chain.start] - mean[chain.start] ** 2, abs=1e-9)
 
 
-# --- Who wins ---------------------------------------------------------------------------------------------------
+# --- Win probabilities ------------------------------------------------------------------------------------------
 
 
-def test_every_player_wins_a_quarter_of_the_games() -> None:
-    """By enumeration of a game of one round each.
+def test_each_of_four_players_wins_a_quarter_of_the_games() -> None:
+    """By enumeration of a game with one round per player.
 
-    Where the first even face ends the round, nobody scores, or one player scores 2, 4 or 6, each equally likely. So the
-    chance that a player scores a certain one of them is a twelfth of its expected points.
+    If the first even face ends the round, either nobody scores, or one player scores 2, 4 or 6 with equal
+    probability. So the probability that a player scores one of these values is a twelfth of its expected points.
     """
     chain = make_chain(4, True)
     each = expectations(chain, points_thrown(chain))[chain.start] / 12

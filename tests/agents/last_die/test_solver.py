@@ -1,4 +1,4 @@
-"""The solution of Last Die: against the environment, and what can be asked of it."""
+"""Tests of the Last Die solution: published values, agreement with the environment, and its summary."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from trialea.envs.game import States
 PLAYERS = (4, 5, 6)
 READINGS = (False, True)
 
-# What the whole of a round is worth to each seat from the opener to the left, and how many throws it has: published.
+# Published values: expected points of each seat in a whole round, from the opener to the left, and expected throws.
 PUBLISHED = {
     (4, False): ([2.87591269, 2.89796398, 2.86596366, 3.01828366], 21.93034752),
     (4, True): ([0.70387449, 0.72579834, 0.69889998, 0.78595819], 17.55855103),
@@ -40,7 +40,7 @@ def solved(players: int = 4, **options: Any) -> Solution:
 
 @pytest.mark.parametrize("players", PLAYERS)
 @pytest.mark.parametrize("even_ends_round", READINGS)
-def test_the_published_values(players: int, even_ends_round: bool) -> None:
+def test_values_match_the_published_ones(players: int, even_ends_round: bool) -> None:
     solution = solved(players, even_ends_round=even_ends_round)
     points, throws = PUBLISHED[players, even_ends_round]
     start = solution.chain.start
@@ -49,32 +49,32 @@ def test_the_published_values(players: int, even_ends_round: bool) -> None:
     assert solution.residual < 1e-12
 
 
-# --- Against the environment ------------------------------------------------------------------------------------
+# --- Agreement with the environment -----------------------------------------------------------------------------
 
 
 def expected_after(solution: Solution, state: Any, action: int) -> np.ndarray:
-    """What every player may expect from now on if the mover takes an action: the mean over all throws."""
+    """Return each player's expected points from now on after an action: the mean over all throws."""
     game = solution.game
     after = game.choose(np.array([state]).view(np.recarray), [action])
     dice = int(after.pending[0]).bit_count()
     faces = np.zeros((6**dice, 8), np.int64)
     faces[:, :dice] = list(product(range(6), repeat=dice))
     states = np.repeat(after, len(faces)).view(np.recarray)
-    if dice:  # an action may end the game
+    if dice:  # an action can end the game
         game.loops.throw(states, faces, game.tables)
     gained = states.scores[:, : game.num_players] - state.scores[: game.num_players]
     return (solution.expected_points(states) + gained).mean(axis=0)
 
 
 def with_few_dice(states: States, most: int) -> States:
-    """The states whose mover throws at most so many dice next."""
+    """Return the states whose mover throws at most `most` dice next."""
     few = states[states.held[np.arange(len(states)), states.mover] <= most]
     return few.view(np.recarray)
 
 
 @pytest.mark.parametrize("players", PLAYERS)
 @pytest.mark.parametrize("even_ends_round", READINGS)
-def test_the_values_are_means_over_the_throws_of_the_environment(players: int, even_ends_round: bool) -> None:
+def test_values_are_means_over_the_environments_throws(players: int, even_ends_round: bool) -> None:
     solution = solved(players, even_ends_round=even_ends_round)
     states = positions(solution.game, 150, seed=players, most_decisions=300)
     full = solution.game.start(range(1))  # all six dice
@@ -87,7 +87,7 @@ def test_the_values_are_means_over_the_throws_of_the_environment(players: int, e
         assert values[i].tolist() == [expected[i, tested.mover[i]]]
 
 
-def test_a_game_is_worth_its_rounds_and_one_that_is_over_nothing() -> None:
+def test_game_value_is_the_sum_of_its_rounds_and_zero_at_the_end() -> None:
     solution = solved(4, rounds_each=3)
     states = solution.game.start(range(5))
     whole = 3 * solution.values[solution.chain.start].sum()
@@ -98,7 +98,7 @@ def test_a_game_is_worth_its_rounds_and_one_that_is_over_nothing() -> None:
     assert (solution.expected_points(states) == 0).all()
 
 
-def test_the_values_go_with_the_players_when_they_move_on() -> None:
+def test_values_rotate_with_the_seats() -> None:
     solution = solved(4)
     states = positions(solution.game, 50, seed=2, most_decisions=100)
     turned = rotated(states, 1)
@@ -106,12 +106,12 @@ def test_the_values_go_with_the_players_when_they_move_on() -> None:
     assert (solution.action_values(turned) == solution.action_values(states)).all()
 
 
-def test_states_of_another_table_are_refused() -> None:
+def test_states_with_another_number_of_players_raise() -> None:
     with pytest.raises(OptionError, match="states must be of 4 players"):
         solved(4).action_values(game_of("last_die", 5).start([0]))
 
 
-def test_the_solver_throws() -> None:
+def test_solver_agent_always_throws() -> None:
     game = game_of("last_die", 5)
     agent = SolverAgent(game)
     states = positions(game, 20)
@@ -119,20 +119,20 @@ def test_the_solver_throws() -> None:
     assert agent.action_probabilities(states).tolist() == [[1.0]] * 20
 
 
-def test_the_variant_with_decisions_has_no_solution() -> None:
+def test_solving_with_steer_raises() -> None:
     game = game_of("last_die", steer=True)
     for made in (solve, SolverAgent):
         with pytest.raises(OptionError, match="steer must be False to solve Last Die, got True"):
             made(game)
 
 
-# --- What can be asked ------------------------------------------------------------------------------------------
+# --- Summary and positions --------------------------------------------------------------------------------------
 
 FIRST = ["game", "players", "options", "expected_points", "expected_throws", "win_probability"]
 LAWS = ["points_law", "points_law_of_all", "throws_law"]
 
 
-def test_the_summary_has_the_documented_keys() -> None:
+def test_summary_has_the_documented_keys() -> None:
     summary = json.loads(json.dumps(solved(4, even_ends_round=True).summary()))
     assert list(summary) == [*FIRST, "residual", "seconds", *LAWS]
     assert summary["win_probability"] == [0.25] * 4
@@ -140,7 +140,7 @@ def test_the_summary_has_the_documented_keys() -> None:
         assert 1 - 1e-6 <= sum(law) <= 1 + 1e-12
 
 
-def test_a_position_can_be_asked_about() -> None:
+def test_summary_reports_a_given_position() -> None:
     solution = solved(4, even_ends_round=True)
     position = solution.summary((2, 1, 0, 3))["position"]
     states = solution.game.start([0])
@@ -155,7 +155,7 @@ def test_a_position_can_be_asked_about() -> None:
             solution.summary(wrong)
 
 
-def test_positions_are_found_in_states() -> None:
+def test_look_up_finds_the_positions_of_states() -> None:
     chain = make_chain(4, False)
     states = game_of("last_die", 4).start(range(3))
     numbers, distance = look_up(chain, states)

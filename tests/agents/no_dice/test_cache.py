@@ -1,4 +1,4 @@
-"""The tables of No Dice's solver on disk: kept, checked, written whole."""
+"""Tests of the disk cache for No Dice's tables: reuse, damage, atomic writes and concurrent access."""
 
 from __future__ import annotations
 
@@ -23,15 +23,17 @@ SMALL = {"target": 4, "throws": 2}
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Return a cache folder for the test."""
     monkeypatch.setenv("TRIALEA_CACHE_DIR", str(tmp_path / "tables"))
     yield tmp_path / "tables"
 
 
 def small() -> NoDiceSolution:
+    """Solve a small game."""
     return solve(trialea.make_game("no_dice", 2, **SMALL))
 
 
-def test_a_table_is_kept_and_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_table_and_certificate_are_cached_and_reused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The table, and the certificate once it is asked for."""
     first = small()
     [file] = folder.iterdir()
@@ -44,7 +46,7 @@ def test_a_table_is_kept_and_read(folder: Path, monkeypatch: pytest.MonkeyPatch)
     assert file.suffix == ".npz"
 
 
-def test_other_options_have_other_tables(folder: Path) -> None:
+def test_each_set_of_options_has_its_own_table(folder: Path) -> None:
     for options in (
         SMALL,
         {**SMALL, "throws": 1},
@@ -70,18 +72,18 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_table_is_rebuilt_with_a_warning(folder: Path, damage: str) -> None:
+def test_damaged_table_is_computed_again_with_a_warning(folder: Path, damage: str) -> None:
     first = small()
     [file] = folder.iterdir()
     file.write_bytes(DAMAGES[damage](file.read_bytes()))
     with pytest.warns(DamagedTableWarning, match="is damaged .*computing it again"):
         assert small().values.tobytes() == first.values.tobytes()
-    assert small().values.tobytes() == first.values.tobytes()  # without a warning: it is whole again
+    assert small().values.tobytes() == first.values.tobytes()  # no warning, as the file is valid again
     assert list(folder.iterdir()) == [file]
 
 
-def test_a_table_whose_values_do_not_match_its_digest_is_damaged(folder: Path) -> None:
-    """The file itself is sound."""
+def test_table_that_does_not_match_its_digest_is_damaged(folder: Path) -> None:
+    """The file itself can be read."""
     first = small()
     [file] = folder.iterdir()
     with np.load(file) as stored:
@@ -90,7 +92,7 @@ def test_a_table_whose_values_do_not_match_its_digest_is_damaged(folder: Path) -
         assert small().values.tobytes() == first.values.tobytes()
 
 
-def test_a_table_of_something_else_is_damaged(folder: Path) -> None:
+def test_table_of_other_options_under_this_name_is_damaged(folder: Path) -> None:
     first = small()
     [file] = folder.iterdir()
     solve(trialea.make_game("no_dice", 2, target=5, throws=2))
@@ -100,7 +102,7 @@ def test_a_table_of_something_else_is_damaged(folder: Path) -> None:
         assert small().values.tobytes() == first.values.tobytes()
 
 
-def test_a_table_is_written_whole_or_not_at_all(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_warns_and_leaves_no_partial_table(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def disk_full(file: Any, **arrays: Any) -> None:
         file.write(b"half of it")
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -111,7 +113,7 @@ def test_a_table_is_written_whole_or_not_at_all(folder: Path, monkeypatch: pytes
     assert list(folder.iterdir()) == []
 
 
-def test_a_table_appears_by_a_rename(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_table_is_written_under_a_temporary_name_first(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Until it is complete there is nothing under its name."""
     seen: list[list[str]] = []
     savez = np.savez
@@ -127,7 +129,7 @@ def test_a_table_appears_by_a_rename(folder: Path, monkeypatch: pytest.MonkeyPat
     assert [path.suffix for path in folder.iterdir()] == [".npz"]
 
 
-def test_interrupted_writing_leaves_nothing_behind(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted_write_leaves_no_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(file: Any, **arrays: Any) -> None:
         raise KeyboardInterrupt
 
@@ -137,15 +139,15 @@ def test_interrupted_writing_leaves_nothing_behind(folder: Path, monkeypatch: py
     assert list(folder.iterdir()) == []
 
 
-def test_a_folder_that_cannot_be_made_is_done_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_solve_works_when_the_cache_folder_cannot_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a_file").touch()
     monkeypatch.setenv("TRIALEA_CACHE_DIR", str(tmp_path / "a_file" / "tables"))
     assert small().residual < 1e-12
     assert [path.name for path in tmp_path.iterdir()] == ["a_file"]
 
 
-def test_a_table_that_may_not_be_read_is_done_without(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Somebody else's folder: that is no damage, so there is no warning."""
+def test_solve_works_when_a_table_may_not_be_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folder belongs to another user. That is not damage, so there is no warning."""
     first = small()
 
     def forbidden(*_: Any, **__: Any) -> None:
@@ -166,7 +168,7 @@ print(solve(trialea.make_game("no_dice", 2, target=4, throws=2)).summary()["tabl
 """
 
 
-def test_two_processes_may_solve_at_once(folder: Path) -> None:
+def test_two_processes_can_solve_at_the_same_time(folder: Path) -> None:
     with ThreadPoolExecutor(2) as threads:
         printed = set(threads.map(lambda _: run_python(CACHE_USER), range(2)))
     assert printed == {small().summary()["table_sha256"] + "\n"}
@@ -183,8 +185,8 @@ for _ in range(100):
 """
 
 
-def test_a_reader_never_meets_half_a_table(folder: Path) -> None:
-    """While another process deletes the table and writes it anew, over and over, no reader finds it damaged."""
+def test_reader_never_sees_a_partial_table(folder: Path) -> None:
+    """Another process deletes and rewrites the table repeatedly meanwhile."""
     expected = np.arange(40_000.0)
     cached_array({"table": "test"}, lambda: (expected, {}))
     with ThreadPoolExecutor(1) as thread:
@@ -195,7 +197,7 @@ def test_a_reader_never_meets_half_a_table(folder: Path) -> None:
         assert writing.result() == ""
 
 
-def test_the_folder_is_the_users_cache_unless_said_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cache_folder_is_the_users_unless_set_by_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TRIALEA_CACHE_DIR", raising=False)
     assert table_cache.cache_folder().name == "trialea"
     monkeypatch.setenv("TRIALEA_CACHE_DIR", "somewhere/else")

@@ -1,4 +1,4 @@
-"""What the solution of No Dice says of states and actions, and what it refuses to say."""
+"""Tests of the No Dice solution's values and best actions for states, and of its input checks."""
 
 from __future__ import annotations
 
@@ -20,15 +20,17 @@ from trialea.envs.no_dice import rules
 
 @cache
 def solved(players: int, **options: Any) -> NoDiceSolution:
-    """A solution worked out here, not read from the disk."""
+    """Return a solution computed here, not read from disk."""
     return compute(game_of("no_dice", players, **options))
 
 
-# --- What states and actions are worth -------------------------------------------------------------------
+# --- Values of states and actions ------------------------------------------------------------------------
 
 
 def some_states(players: int, count: int, **options: Any) -> tuple[NoDiceSolution, States]:
-    """Return a solution and states from all over games: with three players and more, some have a player who is out."""
+    """Return a solution and states from all stages of games; with three or more players some have an eliminated
+    player.
+    """
     solution = solved(players, **options)
     states = positions(solution.game, count, seed=players)
     assert set(states.finished[:, :players].sum(axis=1).tolist()) >= ({0, 1} if players > 2 else {0})
@@ -36,13 +38,13 @@ def some_states(players: int, count: int, **options: Any) -> tuple[NoDiceSolutio
 
 
 def following(game: Game, state: States) -> Iterator[tuple[int, States]]:
-    """Each legal action of a state, and the state before the throw that follows."""
+    """Yield each legal action of a state, and the state before the throw that follows."""
     for action in np.flatnonzero(game.masks(state)[0]):
         yield action, game.choose(state, [action])
 
 
 @pytest.mark.parametrize(("players", "options"), [(2, {}), (3, {"target": 6})], ids=str)
-def test_each_action_is_worth_what_follows_it(players: int, options: dict[str, Any]) -> None:
+def test_action_value_equals_the_value_of_its_result(players: int, options: dict[str, Any]) -> None:
     solution, states = some_states(players, 40, **options)
     values = solution.action_values(states)
     assert (np.isfinite(values) == (solution.game.masks(states) != 0)).all()
@@ -53,7 +55,7 @@ def test_each_action_is_worth_what_follows_it(players: int, options: dict[str, A
 
 
 @pytest.mark.parametrize(("players", "options"), [(2, {}), (3, {"target": 6})], ids=str)
-def test_before_a_throw_everybody_has_the_mean_over_its_outcomes(players: int, options: dict[str, Any]) -> None:
+def test_value_before_a_throw_is_the_mean_over_its_outcomes(players: int, options: dict[str, Any]) -> None:
     solution, states = some_states(players, 12, **options)
     rng = np.random.default_rng(0)
     for i in range(len(states)):
@@ -68,7 +70,7 @@ def test_before_a_throw_everybody_has_the_mean_over_its_outcomes(players: int, o
 
 
 @pytest.mark.parametrize("players", [2, 3, 4])
-def test_a_state_is_worth_what_the_action_played_there_is_worth(players: int) -> None:
+def test_state_value_equals_the_value_of_its_best_action(players: int) -> None:
     solution, states = some_states(players, 200, **({"target": 5} if players > 2 else {}))
     values = solution.state_values(states)
     assert values.sum(axis=1) == pytest.approx(np.ones(len(states)), abs=1e-13)
@@ -79,7 +81,7 @@ def test_a_state_is_worth_what_the_action_played_there_is_worth(players: int) ->
     assert np.abs(np.nanmax(solution.action_values(states), axis=1) - own).max() < 1e-9
 
 
-def test_games_that_are_over_are_worth_their_result() -> None:
+def test_value_of_a_finished_game_is_its_result() -> None:
     solution, states = some_states(3, 300, target=6)
     game = solution.game
     while not (states.over != 0).any():
@@ -88,7 +90,7 @@ def test_games_that_are_over_are_worth_their_result() -> None:
     assert set(values.ravel().tolist()) == {0.0, 1.0} and (values.sum(axis=1) == 1).all()
 
 
-def test_who_sits_where_makes_no_difference() -> None:
+def test_values_and_actions_rotate_with_the_seats() -> None:
     solution, states = some_states(3, 100, target=6)
     turned = rotated(states, 1)
     assert np.array_equal(solution.best_actions(states), solution.best_actions(turned))
@@ -96,7 +98,7 @@ def test_who_sits_where_makes_no_difference() -> None:
     assert np.array_equal(np.roll(solution.state_values(states), 1, axis=1), solution.state_values(turned))
 
 
-def test_a_player_who_is_out_is_as_good_as_not_there() -> None:
+def test_eliminated_player_does_not_affect_the_others_values() -> None:
     three, states = some_states(3, 300, target=6)
     states = states[(states.finished[:, :3].sum(axis=1) == 1) & (states.mover != 2) & (states.finished[:, 2] != 0)]
     assert len(states)
@@ -108,7 +110,7 @@ def test_a_player_who_is_out_is_as_good_as_not_there() -> None:
 
 
 @pytest.mark.parametrize(("players", "target"), [(2, 30), (3, 6), (4, 5)])
-def test_ties_go_to_the_fewest_points_and_then_to_the_first_rethrow(players: int, target: int) -> None:
+def test_ties_prefer_the_fewest_points_then_the_first_reroll(players: int, target: int) -> None:
     solution = solved(players, target=target)
     states = positions(solution.game, 400, seed=5)
     values, actions = solution.action_values(states), solution.best_actions(states)
@@ -121,7 +123,7 @@ def test_ties_go_to_the_fewest_points_and_then_to_the_first_rethrow(players: int
         assert actions[i] == tied[int(np.argmin(points))]
 
 
-def test_policies_that_find_no_more_room_are_worked_out_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_policies_evicted_from_a_full_cache_are_recomputed(monkeypatch: pytest.MonkeyPatch) -> None:
     solution, states = some_states(3, 300, target=6)
     expected = solution.best_actions(states)
     monkeypatch.setattr(solver, "_MOST_POLICIES", 5)
@@ -131,22 +133,22 @@ def test_policies_that_find_no_more_room_are_worked_out_again(monkeypatch: pytes
     assert np.array_equal(fresh.best_actions(states), expected)
 
 
-# --- What can be asked -----------------------------------------------------------------------------------
+# --- Input checks and summary ----------------------------------------------------------------------------
 
 
-def test_what_cannot_be_solved_is_refused() -> None:
+def test_games_too_large_to_solve_raise() -> None:
     with pytest.raises(OptionError, match="players must be 2 to 5 .* got 6"):
         solve(game_of("no_dice", 6))
     with pytest.raises(OptionError, match="30,000,000 positions .* has 10,000,000,000"):
         solve(game_of("no_dice", 5, target=100))
 
 
-def test_what_takes_minutes_is_made_only_on_request() -> None:
+def test_solver_agent_does_not_start_a_solve_that_takes_minutes() -> None:
     with pytest.raises(OptionError, match=r"Run `trialea solve no_dice --players 4 --target 29 --throws 2` first"):
         SolverAgent(game_of("no_dice", 4, target=29, throws=2))
 
 
-def test_states_of_another_game_are_refused() -> None:
+def test_states_of_another_game_raise() -> None:
     solution = solved(3, target=6)
     with pytest.raises(OptionError, match="of 3 players"):
         solution.best_actions(game_of("no_dice", 2, target=6).start([0]))
@@ -161,7 +163,7 @@ def test_states_of_another_game_are_refused() -> None:
         solution.state_values(solution.game.choose(states, [0]))
 
 
-def test_the_summary_of_three_players() -> None:
+def test_summary_of_three_players_has_the_documented_keys() -> None:
     solution = solved(3, target=6)
     summary = solution.summary((1, 2, 3))
     assert list(summary) == [

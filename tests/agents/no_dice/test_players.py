@@ -1,4 +1,4 @@
-"""No Dice for three players and more: against exact rationals, against the play that the table claims, and by play."""
+"""Tests of the No Dice solver with three or more players: exact rationals, its own policy, and its certificate."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ Vector = tuple[int, ...]
 
 @cache
 def solved(players: int, **options: Any) -> NoDiceSolution:
-    """A solution worked out here, not read from the disk."""
+    """Return a solution computed here, not read from disk."""
     return compute(game_of("no_dice", players, **options))
 
 
-# --- Against exact rationals -----------------------------------------------------------------------------
+# --- Comparison with exact rationals ---------------------------------------------------------------------
 
 
 @cache
 def score_rows() -> dict[oracle.Faces, list[int]]:
-    """For each of the 7,776 throws the scores of its expressions, rising; empty where it has none."""
+    """Return, for each of the 7,776 throws, the sorted scores of its expressions."""
     return {faces: sorted(set(oracle.expressions(faces).values())) for faces in product(range(6), repeat=5)}
 
 
 def expectations(table: Mapping[oracle.Faces, tuple[int, ...]]) -> dict[oracle.Faces, tuple[int, ...]]:
-    """The mean row of every keep pattern (7^5), given the row of each full throw; all divisions are exact."""
+    """Return the mean row of every keep pattern (7^5), given the row of each full throw; all divisions are exact."""
     means = dict(table)
     for pattern in product(range(7), repeat=5):
         if oracle.AGAIN in pattern:
@@ -52,9 +52,10 @@ def expectations(table: Mapping[oracle.Faces, tuple[int, ...]]) -> dict[oracle.F
 
 
 def best_turn(worth: Mapping[int, tuple[Fraction, ...]], throws: int) -> tuple[Fraction, ...]:
-    """What a turn comes to that is best for the first, by the rule for ties: fewest points, then the first rethrow.
+    """Return everybody's value of a turn that is best for the mover; ties go to the fewest points, then the first
+    reroll.
 
-    `worth` gives, for each score, what it is worth to everybody. Whole numbers stand for shares of `scale`.
+    `worth` maps each score to its value for each player. Integers stand for multiples of 1 / `scale`.
     """
     scale = lcm(*(part.denominator for row in worth.values() for part in row)) * 6 ** (5 * throws)
     whole = {score: tuple(int(part * scale) for part in row) for score, row in worth.items()}
@@ -68,12 +69,12 @@ def best_turn(worth: Mapping[int, tuple[Fraction, ...]], throws: int) -> tuple[F
         for faces, scores in score_rows().items():
             kept = [tuple(oracle.AGAIN if die in dice else faces[die] for die in range(5)) for dice in sets]
             rows = [whole[score] for score in scores] + [again[pattern] for pattern in kept]
-            table[faces] = max(rows, key=lambda row: row[0])  # the first of equals, in the order of the rule
+            table[faces] = max(rows, key=lambda row: row[0])  # the first of equal rows, in the tie-breaking order
     return tuple(Fraction(sum(column), 6**5 * scale) for column in zip(*table.values(), strict=True))
 
 
 def exact_values(players: int, target: int, throws: int) -> dict[Vector, tuple[Fraction, ...]]:
-    """Everybody's probability of winning at every vector of totals, the mover's first in both."""
+    """Return every player's win probability at each vector of totals, the mover's first in both."""
     if players == 1:
         return {(total,): (Fraction(1),) for total in range(target)}
     fewer = exact_values(players - 1, target, throws)
@@ -84,7 +85,8 @@ def exact_values(players: int, target: int, throws: int) -> dict[Vector, tuple[F
         cycle = [start[r:] + start[:r] for r in range(players)]
         found = [(Fraction(1, players),) * players] * players
         for _ in range(50):
-            # Each turn as constants and the chance of a zero: everybody's value is constant + zero × the next one's.
+            # Describe each turn by constants and the probability of a zero: a value is constant + zero × the next
+            # value.
             turns = []
             for r, vector in enumerate(cycle):
                 after = found[(r + 1) % players]
@@ -110,7 +112,7 @@ def exact_values(players: int, target: int, throws: int) -> dict[Vector, tuple[F
 
 
 def cycle_value(turns: list[tuple[list[Fraction], Fraction]], start: int) -> tuple[Fraction, ...]:
-    """Everybody's value at one position of a cycle, from the whole series of turns round it."""
+    """Return everybody's value at one position of a cycle, by summing the series of turns around it."""
     n = len(turns)
     found, passed = [Fraction(0)] * n, Fraction(1)
     for j in range(n):
@@ -130,7 +132,7 @@ def cycle_value(turns: list[tuple[list[Fraction], Fraction]], start: int) -> tup
         pytest.param(4, 2, 1, marks=pytest.mark.slow),
     ],
 )
-def test_values_are_the_exact_rationals(players: int, target: int, throws: int) -> None:
+def test_values_match_exact_rationals(players: int, target: int, throws: int) -> None:
     values = solved(players, target=target, throws=throws).values
     exact = exact_values(players, target, throws)
     assert len(exact) == target**players
@@ -139,16 +141,16 @@ def test_values_are_the_exact_rationals(players: int, target: int, throws: int) 
 
 
 @pytest.mark.parametrize(("players", "target"), [(3, 3), (4, 2), (5, 2)])
-def test_values_are_those_of_the_numpy_solver(players: int, target: int) -> None:
+def test_values_match_the_numpy_solver(players: int, target: int) -> None:
     solution = solved(players, target=target)
     assert np.abs(numpy_solver.solve(solution.game.options, players) - solution.values).max() < 1e-12
 
 
-# --- The play that the table claims ----------------------------------------------------------------------
+# --- Agreement with the solver's policy ------------------------------------------------------------------
 
 
 def chances_of(solution: NoDiceSolution, vector: Vector) -> np.ndarray:
-    """The probability (61,) of each score of the mover's turn, asking the agent about every throw of the dice."""
+    """Return the probability (61,) of each score of the mover's turn, by asking the agent about every throw."""
     game = solution.game
     agent = SolverAgent(game)
     agent.solution = solution
@@ -157,7 +159,9 @@ def chances_of(solution: NoDiceSolution, vector: Vector) -> np.ndarray:
     states.scores[:, : len(vector)] = vector
     scores = game.tables.scores.astype(int)
     outcomes, chances = np.arange(rules.NUM_OUTCOMES), np.zeros(NUM_SCORES)
-    reach = np.full((6,) * 5, 1 / rules.NUM_OUTCOMES)  # axes: die 4 first, so that C order is the order of outcomes
+    reach = np.full(
+        (6,) * 5, 1 / rules.NUM_OUTCOMES
+    )  # the first axis is die 4, so that C order is the order of outcomes
     for throw in range(1, game.options.throws + 1):
         states.throws = throw
         actions, flow = agent.act(states), reach.reshape(-1)
@@ -172,7 +176,7 @@ def chances_of(solution: NoDiceSolution, vector: Vector) -> np.ndarray:
 
 
 def one_turn(solution: NoDiceSolution, vector: Vector, fewer: np.ndarray) -> np.ndarray:
-    """What the agent's turn at a vector comes to for everybody (n,), going by the table from then on."""
+    """Return everybody's value (n,) after the agent's turn at a vector, followed by the table's values."""
     target, chances = len(solution.values), chances_of(solution, vector)
     found = np.zeros(len(vector))
     for score in np.flatnonzero(chances):
@@ -184,7 +188,7 @@ def one_turn(solution: NoDiceSolution, vector: Vector, fewer: np.ndarray) -> np.
     return found
 
 
-UNSETTLED = (0, 4, 2, 1)  # of four players to 5 points: here nobody's best play is best against itself
+UNSETTLED = (0, 4, 2, 1)  # four players, target 5: no policy here is a best response to itself
 
 
 @pytest.mark.parametrize(
@@ -195,8 +199,8 @@ UNSETTLED = (0, 4, 2, 1)  # of four players to 5 points: here nobody's best play
         (4, 5, [(0, 0, 0, 0), UNSETTLED, (4, 2, 1, 0), (2, 1, 0, 4), (1, 0, 4, 2)]),
     ],
 )
-def test_everybodys_value_is_that_of_the_play_of_the_agent(players: int, target: int, vectors: list[Vector]) -> None:
-    """Stationary play, so what holds for one turn everywhere holds for the game."""
+def test_values_are_those_of_the_agents_own_play(players: int, target: int, vectors: list[Vector]) -> None:
+    """The policy is stationary, so it is enough to check one turn at every position."""
     solution = solved(players, target=target)
     fewer = solved(players - 1, target=target).values
     for vector in vectors:
@@ -204,19 +208,19 @@ def test_everybodys_value_is_that_of_the_play_of_the_agent(players: int, target:
 
 
 @pytest.mark.parametrize(("players", "target"), [(2, 9), (3, 6), (4, 4), (5, 3)])
-def test_somebody_always_wins(players: int, target: int) -> None:
+def test_win_probabilities_sum_to_one(players: int, target: int) -> None:
     values = solved(players, target=target).values
     assert values.shape == (target,) * players + (players,)
     assert np.abs(values.sum(axis=-1) - 1).max() < 1e-14
     assert (values > 0).all()
 
 
-def test_more_points_are_never_better() -> None:
+def test_more_points_are_never_better_for_the_mover() -> None:
     values = solved(3, target=6).values
     assert (np.diff(values[..., 0], axis=0) <= 1e-12).all()
 
 
-def test_the_agent_wins_from_each_seat_as_often_as_the_table_says() -> None:
+def test_agent_wins_from_each_seat_as_often_as_the_table_says() -> None:
     game = game_of("no_dice", 3, target=6)
     agent = SolverAgent(game)
     states = played_out(game, agent, 20_000)
@@ -228,14 +232,14 @@ def test_the_agent_wins_from_each_seat_as_often_as_the_table_says() -> None:
 # --- The certificate -------------------------------------------------------------------------------------
 
 
-def test_three_players_have_nothing_to_gain() -> None:
+def test_three_player_certificate_shows_no_possible_gain() -> None:
     certificate = solved(3, target=6).certificate
     assert certificate.residual < 1e-12
     assert max(certificate.one_turn, certificate.best_response, *certificate.at_start) < 1e-12
     assert len(certificate.at_start) == 3
 
 
-def test_where_nobodys_best_play_is_best_against_itself_little_is_to_be_gained() -> None:
+def test_certificate_bounds_the_gain_where_no_exact_equilibrium_exists() -> None:
     solution = solved(4, target=5)
     certificate = solution.certificate
     assert 1e-12 < certificate.one_turn <= certificate.best_response < 1e-9
@@ -244,7 +248,7 @@ def test_where_nobodys_best_play_is_best_against_itself_little_is_to_be_gained()
 
 
 def wrong_tables(players: int, target: int) -> Callable[[str, int], np.ndarray]:
-    """Tables of made-up values, by which everybody nevertheless plays."""
+    """Return tables of arbitrary values that are used to test policies that make no sense."""
     rng = np.random.default_rng(0)
     tables = {("values", number): rng.dirichlet(np.ones(number), target**number) for number in range(2, players + 1)}
     for number in range(2, players + 1):
@@ -256,8 +260,8 @@ def wrong_tables(players: int, target: int) -> Callable[[str, int], np.ndarray]:
 
 
 @pytest.mark.slow
-def test_best_responses_are_those_of_value_iteration() -> None:
-    """Against players whose play makes no sense: each other player's best response, by plain dynamic programming."""
+def test_best_responses_match_value_iteration() -> None:
+    """The opponents play arbitrary policies; each best response is computed by plain dynamic programming."""
     players, target = 3, 3
     game, known = game_of("no_dice", players, target=target, throws=2), wrong_tables(players, target)
     filling = Filling("replies", game, known)
@@ -281,7 +285,7 @@ def test_best_responses_are_those_of_value_iteration() -> None:
     assert np.abs(filling.table.reshape(values.shape) - values).max() < 1e-12
 
 
-def test_a_wrong_table_is_found_out() -> None:
+def test_wrong_table_gives_large_errors_and_gains() -> None:
     filling = Filling("replies", game_of("no_dice", 3, target=3), wrong_tables(3, 3))
     largest = []
     for total in filling.totals:
@@ -294,8 +298,8 @@ def test_a_wrong_table_is_found_out() -> None:
 
 
 @pytest.mark.parametrize("throws", [1, 2, 3])
-def test_what_hangs_on_ties_is_all_where_everything_is_tied(throws: int) -> None:
-    """The mover does not care: then the spread is that from the best to the worst that it can do for another."""
+def test_tie_spread_covers_all_results_when_everything_is_tied(throws: int) -> None:
+    """The mover is indifferent, so the spread is the range from the best to the worst for another player."""
     dice = make_turn("any")
     rng = np.random.default_rng(0)
     worth = np.stack([np.full((NUM_SCORES, LANES), 0.5), *rng.random((3, NUM_SCORES, LANES))])
@@ -311,7 +315,7 @@ def test_what_hangs_on_ties_is_all_where_everything_is_tied(throws: int) -> None
     assert spread == pytest.approx(max(widths), abs=1e-12)
 
 
-def test_nothing_hangs_on_ties_where_there_are_none() -> None:
+def test_tie_spread_is_zero_without_ties() -> None:
     dice = make_turn("any")
     worth = np.random.default_rng(0).random((2, NUM_SCORES, LANES))
     rows = np.empty((2, dice.lattice.num_patterns, LANES))

@@ -1,4 +1,4 @@
-"""The exact solution of No Dice: against exact rationals, against play, and its table on disk."""
+"""Tests of the exact two-player solution of No Dice: exact rationals, consistency, play and summary."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ READINGS: tuple[oracle.Intermediates, ...] = ("any", "natural")
 
 @cache
 def solved(**options: Any) -> NoDiceSolution:
-    """A solution worked out here, not read from the disk."""
+    """Return a solution computed here, not read from disk."""
     return compute(game_of("no_dice", 2, **options))
 
 
-# --- Against exact rationals -----------------------------------------------------------------------------
+# --- Comparison with exact rationals ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def solved(**options: Any) -> NoDiceSolution:
         pytest.param(5, 3, "natural", marks=pytest.mark.slow),
     ],
 )
-def test_values_are_the_exact_rationals(target: int, throws: int, reading: oracle.Intermediates) -> None:
+def test_values_match_exact_rationals(target: int, throws: int, reading: oracle.Intermediates) -> None:
     solution = solved(target=target, throws=throws, intermediates=reading)
     exact = oracle.solve_two_players(target, throws, reading)
     assert len(exact) == target * target
@@ -55,29 +55,29 @@ def test_values_are_the_exact_rationals(target: int, throws: int, reading: oracl
 
 @pytest.mark.parametrize("reading", READINGS)
 @pytest.mark.parametrize("throws", [1, 2, 3, 5])
-def test_least_expected_scores_are_exact(throws: int, reading: oracle.Intermediates) -> None:
+def test_least_expected_scores_match_exact_rationals(throws: int, reading: oracle.Intermediates) -> None:
     exact = -oracle.turn_value(lambda score: Fraction(-score), throws, reading)
     assert turn.least_expected_score(throws, reading) == pytest.approx(float(exact), abs=1e-12)
 
 
-def test_the_published_least_expected_score_of_three_throws() -> None:
+def test_least_expected_score_of_three_throws_is_as_published() -> None:
     assert round(turn.least_expected_score(3), 4) == 1.2536
 
 
 @pytest.mark.parametrize("payoff", [lambda s: float(s == 0), lambda s: 1 / (1 + s), lambda s: float(s % 3)])
-def test_a_turn_is_solved_exactly_for_any_payoff(payoff: Callable[[int], float]) -> None:
+def test_turn_value_matches_exact_rationals_for_any_payoff(payoff: Callable[[int], float]) -> None:
     payoffs = np.array([payoff(score) for score in range(turn.MAX_SCORE + 1)])
     exact = oracle.turn_value(lambda score: Fraction(payoffs[score]), 2)
     assert turn.turn_value(payoffs, 2, turn.make_turn("any")) == pytest.approx(float(exact), abs=1e-12)
 
 
-def test_no_score_is_beyond_the_payoffs() -> None:
+def test_max_score_covers_every_expression() -> None:
     for reading in READINGS:
         scores = rules.tables(rules.Options(intermediates=reading)).scores
         assert scores[scores != rules.ILLEGAL].max() <= turn.MAX_SCORE
 
 
-# --- Consistent with itself ------------------------------------------------------------------------------
+# --- Consistency -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -93,21 +93,21 @@ def test_no_score_is_beyond_the_payoffs() -> None:
     ],
     ids=str,
 )
-def test_the_bellman_error_is_below_1e_12(options: dict[str, Any]) -> None:
+def test_bellman_error_is_below_1e_12(options: dict[str, Any]) -> None:
     solution = solved(**options)
     assert solution.residual < 1e-12
     assert np.isfinite(solution.values).all()
     assert ((solution.values > 0) & (solution.values < 1)).all()
 
 
-def test_more_points_are_never_better_and_the_others_never_worse() -> None:
+def test_more_own_points_never_help_and_more_of_the_others_do() -> None:
     values = solved().values[..., 0]
     assert (np.diff(values, axis=0) <= 1e-12).all()
     assert (np.diff(values, axis=1) >= -1e-12).all()
 
 
 def on_the_table(game: Game, throws: int, mover: int, totals: tuple[int, int]) -> States:
-    """All 7,776 throws, the mover having `totals[0]` and the other `totals[1]`."""
+    """Return all 7,776 throws; the mover has `totals[0]` and the other player `totals[1]`."""
     states = game.start(np.zeros(rules.NUM_OUTCOMES, int), first_player=mover)
     states.dice = [rules.outcome_faces(outcome) for outcome in range(rules.NUM_OUTCOMES)]
     states.throws = throws
@@ -117,7 +117,7 @@ def on_the_table(game: Game, throws: int, mover: int, totals: tuple[int, int]) -
 
 @pytest.mark.parametrize("totals", [(0, 0), (12, 25), (29, 3)])
 @pytest.mark.parametrize("mover", [0, 1])
-def test_the_best_actions_after_the_first_throw_are_worth_the_position(mover: int, totals: tuple[int, int]) -> None:
+def test_mean_of_best_action_values_equals_the_position_value(mover: int, totals: tuple[int, int]) -> None:
     solution = solved()
     states = on_the_table(solution.game, 1, mover, totals)
     best = np.nanmax(solution.action_values(states), axis=1)
@@ -125,7 +125,7 @@ def test_the_best_actions_after_the_first_throw_are_worth_the_position(mover: in
 
 
 @pytest.mark.parametrize("options", [{}, {"throws": 2, "intermediates": "natural", "target": 12}], ids=str)
-def test_the_solver_plays_a_best_action_everywhere(options: dict[str, Any]) -> None:
+def test_solver_always_plays_a_best_action(options: dict[str, Any]) -> None:
     agent = SolverAgent(game_of("no_dice", 2, **options))
     states = positions(agent.solution.game, 3000, seed=2)
     values = agent.solution.action_values(states)
@@ -133,7 +133,7 @@ def test_the_solver_plays_a_best_action_everywhere(options: dict[str, Any]) -> N
     assert (chosen >= np.nanmax(values, axis=1) - 1e-11).all()
 
 
-def test_the_solver_answers_a_batch_as_it_answers_one() -> None:
+def test_solver_gives_the_same_answers_in_a_batch_and_alone() -> None:
     game = game_of("no_dice")
     states = positions(game, 50, seed=3)
     together = SolverAgent(game).act(states)
@@ -141,12 +141,12 @@ def test_the_solver_answers_a_batch_as_it_answers_one() -> None:
     assert together.tolist() == [int(agent.act(states[i : i + 1])[0]) for i in range(len(states))]
 
 
-# --- Against play ----------------------------------------------------------------------------------------
+# --- Simulation ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("reading", READINGS)
 @pytest.mark.parametrize("throws", [1, 2, 3])
-def test_greedy_scores_what_it_should_in_a_turn(throws: int, reading: oracle.Intermediates) -> None:
+def test_greedy_agents_mean_score_is_the_least_expected_score(throws: int, reading: oracle.Intermediates) -> None:
     game = game_of("no_dice", 2, throws=throws, intermediates=reading, target=1000)
     agent = GreedyAgent(game)
     states = game.start(range(100_000))
@@ -160,7 +160,7 @@ def test_greedy_scores_what_it_should_in_a_turn(throws: int, reading: oracle.Int
     assert abs(scores.mean() - turn.least_expected_score(throws, reading)) < 4.5 * error
 
 
-def test_the_solver_wins_against_itself_as_often_as_it_says() -> None:
+def test_solver_self_play_win_rate_matches_its_value() -> None:
     game = game_of("no_dice")
     agent = SolverAgent(game)
     states = played_out(game, agent, 20_000)
@@ -169,10 +169,10 @@ def test_the_solver_wins_against_itself_as_often_as_it_says() -> None:
     assert abs(states.share[:, 0].mean() - expected) < 4.5 * error
 
 
-# --- What can be asked -----------------------------------------------------------------------------------
+# --- Input checks and summary ----------------------------------------------------------------------------
 
 
-def test_what_cannot_be_solved_is_refused() -> None:
+def test_games_and_positions_out_of_range_raise() -> None:
     with pytest.raises(OptionError, match="at most 100"):
         solve(game_of("no_dice", 2, target=101))
     for totals in ((-1, 0), (0, 30), (30, 0)):
@@ -182,14 +182,14 @@ def test_what_cannot_be_solved_is_refused() -> None:
         solved().value(1, 2, 3)
 
 
-def test_progress_rises_to_one() -> None:
+def test_progress_increases_to_one() -> None:
     shares: list[float] = []
     compute(game_of("no_dice", 2, target=4), shares.append)
     assert shares == sorted(shares)
     assert shares[-1] == 1
 
 
-def test_the_summary_has_the_documented_keys() -> None:
+def test_summary_has_the_documented_keys() -> None:
     summary = solved().summary()
     assert list(summary) == [
         *("game", "players", "options", "value", "residual", "seconds", "table_sha256", "turn_score")

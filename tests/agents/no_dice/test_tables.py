@@ -1,4 +1,4 @@
-"""Tables of No Dice in the making: interrupted, damaged, divided among threads, processes and machines."""
+"""Tests of how No Dice's tables are computed: resuming after interruption, damage, and parallel work."""
 
 from __future__ import annotations
 
@@ -29,27 +29,30 @@ PLAYERS = 3
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Use a cache folder of the test's own."""
     monkeypatch.setenv("TRIALEA_CACHE_DIR", str(tmp_path / "tables"))
     yield tmp_path / "tables"
 
 
 @pytest.fixture
 def in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tables so small are made in parts too."""
+    """Make small tables in saved parts too, as large ones are."""
     monkeypatch.setattr(tables, "QUICK", 0)
 
 
 def small(**settings: Any) -> NoDiceSolution:
+    """Solve a small game."""
     solution: NoDiceSolution = trialea.solve(game_of("no_dice", PLAYERS, **SMALL), lambda _: None, **settings)
     return solution
 
 
 def same(one: NoDiceSolution, other: NoDiceSolution) -> bool:
+    """Return whether two solutions have the same values and certificate."""
     return one.values.tobytes() == other.values.tobytes() and one.certificate == other.certificate
 
 
 class Watched:
-    """Counts the totals that are worked out, and may stop the work at one of them."""
+    """Records which totals are computed, and can interrupt the work at one of them."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, stop_at: int = 0) -> None:
         self.worked_out: list[tuple[str, int, int]] = []
@@ -60,7 +63,7 @@ class Watched:
             return part(filling, total, *rest)
 
         def counted(filling: Filling, codes: np.ndarray) -> Any:
-            if filling.table.shape[0] > 1:  # that is only for the compiler
+            if filling.table.shape[0] > 1:  # smaller tables are only made for compilation
                 if len(self.worked_out) + 1 == stop_at:
                     raise KeyboardInterrupt
                 self.worked_out.append((filling.kind, filling.game.num_players, self._total))
@@ -74,7 +77,7 @@ class Watched:
 
 
 @pytest.mark.parametrize(("players", "target"), [(2, 1), (2, 7), (3, 4), (4, 3), (5, 2)])
-def test_every_position_is_in_one_cycle(players: int, target: int) -> None:
+def test_every_position_is_in_exactly_one_cycle(players: int, target: int) -> None:
     met: list[int] = []
     for total in range(players * (target - 1) + 1):
         codes = cycles_of(total, players, target)
@@ -88,20 +91,20 @@ def test_every_position_is_in_one_cycle(players: int, target: int) -> None:
     assert sorted(met) == list(range(target**players))
 
 
-def test_the_next_position_has_the_mover_last() -> None:
+def test_rotated_position_has_the_previous_mover_last() -> None:
     for vector in product(range(4), repeat=3):
         code = np.ravel_multi_index(vector, (4,) * 3)
         assert np.unravel_index(rotated(np.array([code]), 3, 4)[0], (4,) * 3) == (*vector[1:], vector[0])
 
 
-# --- Interrupted -----------------------------------------------------------------------------------------
+# --- Interruption and damage -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("stop_at", [5, 40])
-def test_interrupted_work_goes_on_where_it_stopped(
+def test_interrupted_work_resumes_where_it_stopped(
     folder: Path, in_parts: None, monkeypatch: pytest.MonkeyPatch, stop_at: int
 ) -> None:
-    """In the first table, and in a later one."""
+    """It is interrupted in the first table, and in a later one."""
     with monkeypatch.context() as patch:
         first = Watched(patch, stop_at)
         with pytest.raises(KeyboardInterrupt):
@@ -119,7 +122,7 @@ def test_interrupted_work_goes_on_where_it_stopped(
     assert set(whole.worked_out) == set(first.worked_out) | set(second.worked_out)
 
 
-def test_a_damaged_part_is_worked_out_again(folder: Path, in_parts: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_damaged_part_is_computed_again(folder: Path, in_parts: None, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         Watched(patch, 6)
         with pytest.raises(KeyboardInterrupt):
@@ -132,24 +135,24 @@ def test_a_damaged_part_is_worked_out_again(folder: Path, in_parts: None, monkey
     assert same(found, compute(found.game))
 
 
-def test_small_tables_are_not_made_in_parts(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_small_tables_are_not_saved_in_parts(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Watched(monkeypatch, 5)
     with pytest.raises(KeyboardInterrupt):
         small()
     assert not folder.exists()
 
 
-def test_progress_rises_to_one_over_all_tables() -> None:
+def test_progress_increases_to_one_over_all_tables() -> None:
     shares: list[float] = []
     solve(game_of("no_dice", PLAYERS, **SMALL), shares.append)
     assert shares == sorted(shares)
     assert shares[-1] == pytest.approx(1) and len(shares) > 40
 
 
-# --- Divided ---------------------------------------------------------------------------------------------
+# --- Parallel work ---------------------------------------------------------------------------------------
 
 
-def test_one_core_and_many_come_to_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_core_and_several_give_identical_values(monkeypatch: pytest.MonkeyPatch) -> None:
     game = game_of("no_dice", PLAYERS, **SMALL)
     found = []
     for cores in (1, 5):
@@ -160,21 +163,21 @@ def test_one_core_and_many_come_to_the_same_bits(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("cycles", [1, 3, 4, 5, 100, 5000])
 @pytest.mark.parametrize("workers", [1, 2, 64])
-def test_blocks_cover_all_cycles_once(cycles: int, workers: int) -> None:
+def test_blocks_cover_all_cycles_exactly_once(cycles: int, workers: int) -> None:
     bounds = tables._bounds(cycles, workers)
     assert [low for low, _ in bounds] == [0, *(high for _, high in bounds[:-1])]
     assert bounds[-1][1] == cycles
     assert all(0 < high - low <= 256 and low % 4 == 0 for low, high in bounds)
 
 
-def test_processes_come_to_the_same_bits(folder: Path) -> None:
+def test_processes_give_identical_values(folder: Path) -> None:
     pytest.importorskip("joblib")
     found = small(parallel="loky")
     assert same(found, compute(found.game))
     assert {path.suffix for path in folder.iterdir()} == {".npz"}
 
 
-def test_processes_need_joblib_and_a_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_processes_require_joblib_and_a_cache_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setitem(sys.modules, "joblib", None)
         with pytest.raises(MissingExtraError, match=r"parallel='loky' needs 'joblib'.*trialea\[cluster\]"):
@@ -184,7 +187,7 @@ def test_processes_need_joblib_and_a_folder(monkeypatch: pytest.MonkeyPatch) -> 
         small(parallel="loky")
 
 
-def test_a_way_of_dividing_work_that_is_not_known_is_refused_with_those_that_are(folder: Path) -> None:
+def test_unknown_parallel_backend_raises_and_names_the_known_ones(folder: Path) -> None:
     pytest.importorskip("joblib")
     with pytest.raises(
         OptionError, match="parallel must be 'threads' or .* joblib backend.* foo, expected one of .*'loky'"
@@ -192,7 +195,7 @@ def test_a_way_of_dividing_work_that_is_not_known_is_refused_with_those_that_are
         small(parallel="foo")
 
 
-def test_a_process_that_does_not_see_the_tables_says_so(tmp_path: Path) -> None:
+def test_process_that_cannot_see_the_cache_folder_raises(tmp_path: Path) -> None:
     game = game_of("no_dice", PLAYERS, **SMALL)
     with pytest.raises(OptionError, match="must see the same folder"):
         tables._work_elsewhere("values", game, tmp_path / "x.parts", 12, 0, 1)
@@ -203,8 +206,8 @@ def test_a_process_that_does_not_see_the_tables_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_cluster_that_loses_a_machine_comes_to_the_same_bits(folder: Path) -> None:
-    """Five players to 4 points, on a local Ray cluster of three nodes, one of which is killed half-way."""
+def test_cluster_that_loses_a_node_gives_identical_values(folder: Path) -> None:
+    """Solves five players to 4 points on a local Ray cluster of three nodes; one is killed halfway."""
     pytest.importorskip("joblib")
     ray = pytest.importorskip("ray")
     from ray.cluster_utils import Cluster
@@ -215,7 +218,7 @@ def test_a_cluster_that_loses_a_machine_comes_to_the_same_bits(folder: Path) -> 
     killing: list[threading.Thread] = []
 
     def kill_one(done: float) -> None:
-        if done > 0.5 and not killing:  # in the midst of a total, since the work goes on meanwhile
+        if done > 0.5 and not killing:  # during a total, because work continues meanwhile
             killing.append(threading.Timer(0.2, cluster.remove_node, (nodes[0], False)))
             killing[0].start()
 

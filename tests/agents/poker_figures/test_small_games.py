@@ -1,4 +1,4 @@
-"""Small games of Poker Figures for two players, solved: against plain recursion on the oracle, and in themselves."""
+"""Tests of solved small two-player games of Poker Figures: exact recursion, consistency and the cache."""
 
 from __future__ import annotations
 
@@ -27,17 +27,18 @@ from trialea.evaluation import evaluate
 
 
 def solved(**options: Any) -> SmallGameSolution:
+    """Solve a game without the cache."""
     game = game_of("poker_figures", 2, **options)
     values, facts = small_games.compute(game)
     return SmallGameSolution(game, values, facts["seconds"])
 
 
-# --- Against plain recursion ------------------------------------------------------------------------------
+# --- Comparison with plain recursion ---------------------------------------------------------------------
 
 
 @cache
 def thrown(dice: int) -> list[tuple[str, Fraction]]:
-    """Every throw of so many dice, and its probability."""
+    """Return every throw of `dice` dice with its probability."""
     found = []
     for faces in combinations_with_replacement(oracle.FACES, dice):
         orders = factorial(dice) // prod(map(factorial, Counter(faces).values()))
@@ -46,7 +47,7 @@ def thrown(dice: int) -> list[tuple[str, Fraction]]:
 
 
 def clone(game: oracle.Game) -> oracle.Game:
-    """A copy; `copy.deepcopy` takes ten times as long."""
+    """= | Return a copy; `copy.deepcopy` takes ten times as long."""
     new = copy.copy(game)
     new.sheets = [{row: list(cells) for row, cells in sheet.items()} for sheet in game.sheets]
     new.turns, new.doubled = list(game.turns), set(game.doubled)
@@ -54,7 +55,7 @@ def clone(game: oracle.Game) -> oracle.Game:
 
 
 class Recursion:
-    """The game as the oracle has it, in exact fractions: the share of the win of seat 0, which begins."""
+    """The oracle's game solved in exact fractions: the win share of seat 0, which starts."""
 
     def __init__(self, **options: Any) -> None:
         self.start = oracle.Game(oracle.Options(**options), 2)
@@ -64,7 +65,7 @@ class Recursion:
         return self.fall(self.start)
 
     def fall(self, game: oracle.Game) -> Fraction:
-        """What a game is worth in which dice are to fall, or which is over."""
+        """Return the value of a game whose dice are about to fall, or which is over."""
         if game.over:
             return game.shares()[0]
         key = (*self.key(game), game.dice)
@@ -75,7 +76,7 @@ class Recursion:
         return self.known[key]
 
     def choose(self, game: oracle.Game, faces: str) -> Fraction:
-        """What it is worth once they show these faces, and the player decides."""
+        """Return the value once the dice show these faces and the player decides."""
         key = (*self.key(game), game.de_mao, oracle.in_order(game.dice + faces))
         if key not in self.known:
             fallen = clone(game)
@@ -90,6 +91,7 @@ class Recursion:
 
     @staticmethod
     def key(game: oracle.Game) -> tuple[Any, ...]:
+        """Return the position as a key for the table of known values."""
         return str(game.sheets), game.seat, tuple(game.turns), game.throws
 
 
@@ -105,13 +107,13 @@ class Recursion:
     ],
     ids=str,
 )
-def test_values_are_the_exact_rationals(options: dict[str, Any]) -> None:
+def test_values_match_exact_rationals(options: dict[str, Any]) -> None:
     assert solved(**options).value() == pytest.approx(float(Recursion(**options).value()), abs=1e-12)
 
 
 @pytest.mark.nojit
-def test_the_kernels_as_plain_python_come_to_the_same() -> None:
-    """0.5724321271704911 is what the recursion above comes to."""
+def test_kernels_without_jit_give_the_same_values() -> None:
+    """The recursion above gives 0.5724321271704911."""
     solution = solved(rows="AD", columns=1, max_turns=1)
     assert solution.value() == pytest.approx(0.5724321271704911, abs=1e-12)
     states = solution.game.start([1])
@@ -119,7 +121,7 @@ def test_the_kernels_as_plain_python_come_to_the_same() -> None:
     assert solution.chance_values(after) == pytest.approx(solution.state_values(states), abs=1e-12)
 
 
-# --- In themselves ----------------------------------------------------------------------------------------
+# --- Consistency ------------------------------------------------------------------------------------------
 
 SMALL: list[dict[str, Any]] = [
     {"rows": "AD", "columns": 2, "max_turns": 4},
@@ -130,16 +132,18 @@ SMALL: list[dict[str, Any]] = [
 
 @cache
 def small(number: int) -> SmallGameSolution:
+    """Return the solution of one of the small games."""
     return solved(**SMALL[number])
 
 
 def some(game: Game, count: int = 60) -> States:
+    """Return states of random games that are not over."""
     states = positions(game, count, most_decisions=25)
     return states[states.over == 0].view(np.recarray)
 
 
 @pytest.mark.parametrize("number", range(len(SMALL)))
-def test_a_state_is_worth_its_best_action_and_an_action_what_follows(number: int) -> None:
+def test_state_and_action_values_are_consistent(number: int) -> None:
     solution = small(number)
     game = solution.game
     states = some(game)
@@ -158,7 +162,7 @@ def test_a_state_is_worth_its_best_action_and_an_action_what_follows(number: int
 
 
 @pytest.mark.parametrize("number", range(len(SMALL)))
-def test_a_throw_is_worth_the_mean_of_what_may_fall(number: int) -> None:
+def test_value_before_a_throw_is_the_mean_over_its_outcomes(number: int) -> None:
     solution = small(number)
     game = solution.game
     states = some(game, 12)
@@ -175,7 +179,7 @@ def test_a_throw_is_worth_the_mean_of_what_may_fall(number: int) -> None:
         assert chances @ solution.state_values(fallen) == pytest.approx(value, abs=1e-12)
 
 
-def test_a_games_value_is_that_of_its_first_throw_whoever_begins() -> None:
+def test_game_value_is_the_same_whoever_starts() -> None:
     solution = small(0)
     for first in range(2):
         states = solution.game.start([1], first_player=first)
@@ -183,18 +187,18 @@ def test_a_games_value_is_that_of_its_first_throw_whoever_begins() -> None:
         assert solution.chance_values(states)[0, first] == pytest.approx(solution.value(), abs=1e-12)
 
 
-def test_values_are_between_loss_and_win_and_of_both_sides_of_the_table() -> None:
+def test_position_values_favour_the_mover_and_the_player_ahead() -> None:
     solution = small(0)
     assert 0 <= solution.values.min() <= solution.values.max() <= 1
-    # Once a queen more is all that either lacks, it is best to be the one to throw.
+    # When both players lack only one queen, the player who throws next is better off.
     own = solution.value((8, 1, 7, 1, 7, 0, 0, 0, 0))
     assert own > 0.5
     ahead, behind = (solution.value((4, *a, *b, 0, 0, 0, 0)) for a, b in (((1, 20), (0, 0)), ((0, 0), (1, 20))))
     assert ahead > solution.value((4, *[0] * 8)) > behind
-    assert solution.value((0, 1, 20, 0, 0, 0, 0, 0, 0)) == 0.5  # cut short: an open row counts nothing
+    assert solution.value((0, 1, 20, 0, 0, 0, 0, 0, 0)) == 0.5  # truncated, where an open row counts nothing
 
 
-def test_solvers_in_both_seats_win_as_often_as_the_value_says() -> None:
+def test_solver_self_play_win_rate_matches_its_value() -> None:
     solution = small(1)
     states = solution.game.start(np.arange(4000) + 77)
     going = np.arange(len(states))
@@ -204,10 +208,10 @@ def test_solvers_in_both_seats_win_as_often_as_the_value_says() -> None:
     assert states.share[:, 0].mean() == pytest.approx(solution.value(), abs=4 * 0.5 / 4000**0.5)
 
 
-# --- Where it is asked for --------------------------------------------------------------------------------
+# --- Agent, summary and cache -----------------------------------------------------------------------------
 
 
-def test_the_solver_plays_the_solution_and_evaluation_shows_its_regret() -> None:
+def test_solver_plays_the_solution_and_has_zero_regret() -> None:
     game = game_of("poker_figures", 2, rows="AD", columns=2, max_turns=3)
     agent: Any = make_agent("solver", game)
     assert agent.deterministic
@@ -222,7 +226,7 @@ def test_the_solver_plays_the_solution_and_evaluation_shows_its_regret() -> None
     assert found.to_json()["regret_unit"] == "milli-wins"
 
 
-def test_elsewhere_the_solver_is_the_reference_agent() -> None:
+def test_solver_is_the_reference_agent_for_unsolved_games() -> None:
     for players, options in (
         (2, {"rows": "ADS", "columns": 5}),
         (3, {"rows": "AD", "columns": 2}),
@@ -235,7 +239,7 @@ def test_elsewhere_the_solver_is_the_reference_agent() -> None:
         assert (solver.act(states) == make_agent("reference", game).act(states)).all()
 
 
-def test_the_summary_is_of_the_position_asked_for() -> None:
+def test_summary_reports_the_given_position() -> None:
     solution = solve(make_game("poker_figures", rows="AD", columns=2, max_turns=3))
     summary = solution.summary()
     assert summary["value"][0] + summary["value"][1] == 1
@@ -246,7 +250,7 @@ def test_the_summary_is_of_the_position_asked_for() -> None:
             solution.summary(wrong)
 
 
-def test_the_table_is_kept_on_disk(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_solution_is_cached_on_disk(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRIALEA_CACHE_DIR", str(tmp_path))
     game = make_game("poker_figures", rows="AD", columns=2, max_turns=2)
     first = solve(game)
@@ -267,12 +271,12 @@ def test_the_table_is_kept_on_disk(tmp_path: Any, monkeypatch: pytest.MonkeyPatc
         (3, {"rows": "AD", "columns": 1}, "players must be 2 .* got 3"),
     ],
 )
-def test_what_is_not_solved_is_refused_with_a_reason(players: int, options: dict[str, Any], words: str) -> None:
+def test_unsolvable_games_raise_with_the_reason(players: int, options: dict[str, Any], words: str) -> None:
     with pytest.raises(OptionError, match=words):
         solve(game_of("poker_figures", players, **options))
 
 
-def test_states_of_other_games_are_refused() -> None:
+def test_states_of_other_games_raise() -> None:
     solution = small(0)
     other = game_of("poker_figures", 2).start([1])
     other.sheet[0, 1, 0] = 8  # kings are not played in the small game
@@ -288,7 +292,7 @@ def test_states_of_other_games_are_refused() -> None:
         solution.state_values(solution.game.choose(states, [0]))
 
 
-def test_positions_are_counted_without_listing_them() -> None:
+def test_count_positions_matches_the_listed_positions() -> None:
     for options in SMALL:
         chosen = Options(**options)
         assert make_space(chosen).offsets[-1] == count_positions(chosen)

@@ -1,4 +1,4 @@
-"""One turn and the solo table of Poker Figures, against plain recursion."""
+"""Tests of the solo table of Poker Figures, and of one turn, against plain recursion."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from trialea.envs.poker_figures.rules import HANDS, Options
 
 @cache
 def throws_of(dice: int, faces: int) -> Counter[tuple[int, ...]]:
+    """Return every throw, sorted, with the number of its orders."""
     return Counter(tuple(sorted(throw)) for throw in product(range(faces), repeat=dice))
 
 
@@ -32,7 +33,7 @@ MULTIPLIERS = dict(zip("ARDVXSFP", (6, 5, 4, 3, 2, 1, 1, 1), strict=True))
 
 
 def counted(row: str, dice: tuple[int, ...], de_mao: bool) -> int:
-    """What five dice count in a row, from the rules."""
+    """Return the points of five dice in a row, computed from the rules."""
     faces = ["ARDVX9"[face] for face in dice]
     number, double = Counter(faces), 2 if de_mao else 1
     if row in "ARDVX":
@@ -47,7 +48,7 @@ def counted(row: str, dice: tuple[int, ...], de_mao: bool) -> int:
 
 
 class Recursion:
-    """The game for one player, in exact fractions and by plain recursion."""
+    """The game for one player, solved by plain recursion in exact fractions."""
 
     def __init__(self, rows: str, columns: int, poker_row: bool, sum_throws: bool) -> None:
         self.closing, self.rows = rows, rows + "P" * poker_row
@@ -55,13 +56,14 @@ class Recursion:
         self.throw = cache(self._throw)
 
     def over(self, cells: tuple[int, ...]) -> bool:
+        """Return whether the game is over."""
         full = [row for row, count in zip(self.rows, cells, strict=True) if count == self.columns and row != "P"]
         return len(full) >= len(self.closing) - 1
 
     def _throw(
         self, cells: tuple[int, ...], turns: int, to_come: int, kept: tuple[int, ...], row: str, aside: int
     ) -> Fraction:
-        """The value of throwing what is not kept, with `to_come` throws left, this one among them."""
+        """Return the value of throwing the dice not kept; `to_come` counts the throws left, including this one."""
         if self.over(cells) or turns == 0:
             return Fraction(0)
         if to_come == 0:
@@ -76,6 +78,7 @@ class Recursion:
     def decide(
         self, cells: tuple[int, ...], turns: int, left: int, dice: tuple[int, ...], de_mao: bool, row: str, aside: int
     ) -> Fraction:
+        """Return the value of the best decision with these dice."""
         choices = [] if left else [self.throw(cells, turns, 0, (), "", 0)]
         for place, name in enumerate(self.rows):
             if row not in ("", name) or cells[place] == self.columns:
@@ -103,7 +106,7 @@ class Recursion:
         pytest.param("AX", 2, False, True, 2, marks=pytest.mark.slow),
     ],
 )
-def test_solo_values_are_the_exact_rationals(
+def test_solo_values_match_exact_rationals(
     rows: str, columns: int, poker_row: bool, sum_throws: bool, turns: int
 ) -> None:
     game = game_of("poker_figures", rows=rows, columns=columns, poker_row=poker_row, sum_throws=sum_throws)
@@ -115,7 +118,7 @@ def test_solo_values_are_the_exact_rationals(
         assert solution.value(count) == pytest.approx(float(exact), abs=1e-11)
 
 
-def test_the_published_solo_values() -> None:
+def test_solo_values_match_the_published_ones() -> None:
     summary: dict[str, Any] = solve(game_of("poker_figures"), turns=6).summary()
     assert summary["values_by_turns"] == pytest.approx(
         [23.8600, 49.2255, 75.7244, 102.9388, 130.5551, 158.3451], abs=5e-5
@@ -124,16 +127,16 @@ def test_the_published_solo_values() -> None:
     assert (summary["turns"], summary["fillings"]) == (6, 6**7)
 
 
-def test_solo_values_rise_with_turns_and_end_with_the_game() -> None:
+def test_solo_values_increase_with_turns_and_are_zero_at_the_end() -> None:
     game = game_of("poker_figures", rows="ADF", columns=3)
     values, _ = compute(game, 4)
     assert (np.diff(values, axis=0) >= -1e-12).all()
-    assert values[:, -1].max() == 0  # every row full: the game is over
+    assert values[:, -1].max() == 0  # every row is full, so the game is over
     assert (values[0] == 0).all()
 
 
-def test_the_solo_policy_scores_what_the_table_says() -> None:
-    """Monte Carlo: two turns played by the table's own stages, in plain Python."""
+def test_simulated_solo_policy_scores_its_table_value() -> None:
+    """Plays two turns by the table's own stages, in plain Python."""
     game = game_of("poker_figures", rows="AD", columns=2)
     options, turn = game.options, make_turn(game.options)
     strides = make_sheet(options).strides
@@ -144,7 +147,7 @@ def test_the_solo_policy_scores_what_the_table_says() -> None:
     stages = [solve_turn(values[t], options) for t in range(2)]
 
     def hand_values(t: int, to_come: int, filling: int) -> np.ndarray:
-        """What throwing again is worth at every keep, by the definition: means over the hands with `to_come` left."""
+        """Return the value of throwing again for every keep: the mean over the hands with `to_come` throws left."""
         key = (t, to_come, filling)
         if key not in cached:
             shape = turn.lattice
@@ -155,6 +158,7 @@ def test_the_solo_policy_scores_what_the_table_says() -> None:
         return cached[key]
 
     def options_of(t: int, left: int, filling: int, hand: tuple[int, ...], de_mao: bool) -> dict[Any, float]:
+        """Return the value of each decision with this hand."""
         found: dict[Any, float] = {"pass": stages[t][0, filling]} if left == 0 else {}
         for place, name in enumerate("ARD"):
             cells = filling // strides[place] % 3 if strides[place] else 2
@@ -193,14 +197,15 @@ def test_the_solo_policy_scores_what_the_table_says() -> None:
 
 @entry
 def expect_only(values, shape):
+    """Return the lattice's expectations in place."""
     lattice.expect_keeps(values, shape)
     return values
 
 
-# --- What is refused -------------------------------------------------------------------------------------
+# --- Input checks ----------------------------------------------------------------------------------------
 
 
-def test_a_solution_needs_a_number_of_turns_that_fits() -> None:
+def test_wrong_numbers_of_turns_and_positions_raise() -> None:
     game = game_of("poker_figures")
     with pytest.raises(OptionError, match="turns"):
         solve(game)
@@ -216,6 +221,6 @@ def test_a_solution_needs_a_number_of_turns_that_fits() -> None:
         solution.summary((0, 2))
 
 
-def test_the_options_that_matter_are_in_the_sheet() -> None:
+def test_sheet_size_depends_on_rows_columns_and_pokers() -> None:
     assert make_sheet(Options(rows="AD", columns=2)).size == 9
     assert make_sheet(Options(rows="AD", columns=2, poker_row=True)).size == 27

@@ -1,4 +1,4 @@
-"""The kernels of Last Die: against the slow oracle over whole games, and what holds in every game."""
+"""Tests of Last Die's kernels: whole games against the slow oracle, seating, symmetry and copies."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ AGREEMENTS: list[dict[str, Any]] = [
 
 
 def assert_ends_alike(game: Game, state: Any, played: oracle.Game) -> None:
+    """Check that the game's end state agrees with the oracle's game."""
     n = game.num_players
     assert state.over and not state.truncated
     assert state.finished[:n].all()
@@ -38,11 +39,11 @@ def assert_ends_alike(game: Game, state: Any, played: oracle.Game) -> None:
     assert state.held.sum() == state.sent == state.pending == 0
 
 
-# --- Whole games beside the oracle -----------------------------------------------------------------------
+# --- Whole games against the oracle ----------------------------------------------------------------------
 
 
 def follow(game: Game, seed: int) -> None:
-    """Play a game in step with the oracle, which is given the dice by seed, player, turn and throw."""
+    """Play a game in step with the oracle, which gets the dice of the same seed, player, turn and throw."""
     rng = np.random.default_rng(seed)
     states = game.start([seed], first_player=seed % game.num_players)
     state = states[0]
@@ -71,7 +72,7 @@ def follow(game: Game, seed: int) -> None:
 
 @pytest.mark.parametrize("players", [pytest.param(4, marks=pytest.mark.nojit), 5, 6])
 @pytest.mark.parametrize("options", AGREEMENTS, ids=lambda options: " ".join(map(str, options.values())))
-def test_whole_games_go_as_the_oracles(players: int, options: dict[str, Any]) -> None:
+def test_random_games_match_the_oracle(players: int, options: dict[str, Any]) -> None:
     game = game_of("last_die", players, **options, rounds_each=1 if JIT_OFF else 3)
     for seed in range(1 if JIT_OFF else 12):
         follow(game, seed)
@@ -79,14 +80,16 @@ def test_whole_games_go_as_the_oracles(players: int, options: dict[str, Any]) ->
 
 @settings(deadline=None, max_examples=40)
 @given(st.sampled_from(PLAYERS), st.sampled_from(AGREEMENTS), st.integers(1, 3), st.integers(0, 2**64 - 1))
-def test_any_game_goes_as_the_oracles(players: int, options: dict[str, Any], rounds: int, seed: int) -> None:
+def test_games_with_any_options_and_seed_match_the_oracle(
+    players: int, options: dict[str, Any], rounds: int, seed: int
+) -> None:
     follow(game_of("last_die", players, **options, rounds_each=rounds), seed)
 
 
 @pytest.mark.parametrize("likely", range(1, 7))
 @pytest.mark.parametrize(("ends", "steer"), list(product((False, True), repeat=2)))
-def test_games_of_loaded_dice_go_as_the_oracles(likely: int, ends: bool, steer: bool) -> None:
-    """Dice that love one face bring about what is rare: all leave at once, long openings, long last dice."""
+def test_games_with_loaded_dice_match_the_oracle(likely: int, ends: bool, steer: bool) -> None:
+    """Dice that favour one face cause rare events: all dice leave at once, long openings, long last dice."""
     players = PLAYERS[likely % 3]
     game = game_of("last_die", players, even_ends_round=ends, steer=steer, rounds_each=4)
     rng = np.random.default_rng(likely)
@@ -112,7 +115,7 @@ def test_games_of_loaded_dice_go_as_the_oracles(likely: int, ends: bool, steer: 
     assert_ends_alike(game, states[0], played)
 
 
-def test_as_many_dice_can_be_steered_left_as_leave_the_hand() -> None:
+def test_no_more_dice_can_be_steered_left_than_leave_the_hand() -> None:
     game = game_of("last_die", 4, steer=True)
     waiting = fall(game, fresh(game), [1, 3, 3, 5, 2, 5])
     assert game.masks(waiting)[0].tolist() == [1, 1, 1, 1, 1, 0, 0]
@@ -120,7 +123,7 @@ def test_as_many_dice_can_be_steered_left_as_leave_the_hand() -> None:
         game.step(waiting, [5])
 
 
-def test_every_decision_of_a_steered_game_has_a_choice() -> None:
+def test_every_decision_of_a_steered_game_offers_a_choice() -> None:
     game = game_of("last_die", 4, steer=True)
     for states in random_play(game, game.start(range(30)), np.random.default_rng(0)):
         going = states[states.over == 0]
@@ -134,7 +137,7 @@ def test_every_decision_of_a_steered_game_has_a_choice() -> None:
 
 
 def seated(game: Game, seed: int) -> tuple[list[int], list[list[int]]]:
-    """Order and totals by the oracle."""
+    """Return the oracle's seating order and all its totals."""
     return oracle.take_places(
         game.num_players, lambda player, number: sum(philox_faces(seed, player, 0, SEATING_THROW + number))
     )
@@ -142,7 +145,7 @@ def seated(game: Game, seed: int) -> tuple[list[int], list[list[int]]]:
 
 @pytest.mark.parametrize("players", PLAYERS)
 @pytest.mark.parametrize("steer", [False, True])
-def test_places_are_thrown_for_as_in_the_oracle(players: int, steer: bool) -> None:
+def test_seating_by_throws_matches_the_oracle(players: int, steer: bool) -> None:
     game = game_of("last_die", players, steer=steer)
     kinds = set()
     seeds = range(1500)
@@ -161,12 +164,12 @@ def test_places_are_thrown_for_as_in_the_oracle(players: int, steer: bool) -> No
         assert (states.mover == states.place[:, :players].argmin(axis=1)).all()
         assert (states.held[np.arange(len(states)), states.mover] == 6).all()
         assert (states.throws == 0).all() and (states.decisions == 0).all()
-    # two tied, three, twice two; and two who are tied again
+    # two tied, three tied, two pairs tied, and two players tied a second time
     tied = {players * (1,), (players - 2) * (1,) + (2, 2), (players - 3) * (1,) + (2, 2, 2)}
     assert kinds >= {*tied, (players - 4) * (1,) + 4 * (2,), (players - 2) * (1,) + (3, 3)}
 
 
-def test_who_throws_first_for_a_place_changes_nothing() -> None:
+def test_first_player_option_does_not_change_seating_by_throws() -> None:
     game = game_of("last_die", 5)
     ties = [seed for seed in range(100) if len(seated(game, seed)[1][0]) > 1]
     assert ties
@@ -175,7 +178,7 @@ def test_who_throws_first_for_a_place_changes_nothing() -> None:
         assert all(game.start([seed], first_player=player).tobytes() == first for player in range(5))
 
 
-def test_fixed_places_follow_the_numbers_from_the_first_player() -> None:
+def test_fixed_seating_follows_the_numbers_from_the_first_player() -> None:
     game = game_of("last_die", 6, seating="fixed")
     state = game.start([3], first_player=2)[0]
     assert state.place[:6].tolist() == [4, 5, 0, 1, 2, 3]
@@ -183,7 +186,7 @@ def test_fixed_places_follow_the_numbers_from_the_first_player() -> None:
     assert game.opening(state) == {}
 
 
-def test_a_reset_reports_the_throws_for_places() -> None:
+def test_reset_reports_the_seating_throws() -> None:
     env = last_die_v0.env(num_players=5)
     env.reset(seed=4)
     report = env.game.opening(env.game_state)
@@ -196,7 +199,7 @@ def test_a_reset_reports_the_throws_for_places() -> None:
     assert not fixed.infos["player_0"]
 
 
-def test_throws_of_play_stay_far_from_those_for_places() -> None:
+def test_throws_in_play_never_reach_the_seating_throws() -> None:
     most = 0
     game = game_of("last_die", 4)
     states = game.start(range(200))
@@ -210,7 +213,7 @@ def test_throws_of_play_stay_far_from_those_for_places() -> None:
 
 @pytest.mark.parametrize("players", PLAYERS)
 @pytest.mark.parametrize("steer", [False, True])
-def test_rotated_games_go_on_alike(players: int, steer: bool) -> None:
+def test_rotated_games_continue_identically(players: int, steer: bool) -> None:
     game = game_of("last_die", players, steer=steer)
     states = positions(game, 60, seed=players)
     rng = np.random.default_rng(players)
@@ -230,7 +233,7 @@ def test_rotated_games_go_on_alike(players: int, steer: bool) -> None:
 
 
 @pytest.mark.parametrize("steer", [False, True])
-def test_a_copy_goes_on_alike_and_a_reseeded_one_keeps_the_places(steer: bool) -> None:
+def test_copy_continues_identically_and_reseeded_copy_keeps_seats(steer: bool) -> None:
     game = game_of("last_die", 4, steer=steer)
     states = positions(game, 40, seed=2)
     same, other = game.clone(states), game.clone(states, seed=99)

@@ -1,4 +1,4 @@
-"""What players see of Last Die and are told: words, pictures, the terminal, observations, options."""
+"""Tests of Last Die's text: action names, terminal input, pictures, observation names, options and docs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def game() -> Game:
     return game_of("last_die", 4, seating="fixed", rounds_each=1)
 
 
-def test_names_of_actions_and_throws(game: Game) -> None:
+def test_action_and_throw_names(game: Game) -> None:
     start = fresh(game)[0]
     assert game.action_name(start, 0) == "throw all the dice in hand"
     assert names.throw_name(game, start) == "6 dice in hand"
@@ -38,7 +38,7 @@ def test_names_of_actions_and_throws(game: Game) -> None:
 
 
 def ask(game: Game, state: Any, *lines: str) -> tuple[int, str]:
-    """What a person at the terminal plays who types these lines, and all that was shown."""
+    """Return the action that a person's typed lines select, and all text shown."""
     shown: list[str] = []
     typed = iter(lines)
     agent = HumanAgent(game, ask=lambda prompt: next(typed), show=shown.append)
@@ -47,7 +47,7 @@ def ask(game: Game, state: Any, *lines: str) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("line", ["t", "T", "throw", "1"])
-def test_a_person_throws(game: Game, line: str) -> None:
+def test_typed_throw_command_throws_the_dice(game: Game, line: str) -> None:
     played, shown = ask(game, after(game, "333111"), "nonsense", line)
     assert played == 0
     assert "t   throw 3 dice" in shown
@@ -58,7 +58,7 @@ def test_a_person_throws(game: Game, line: str) -> None:
     ("line", "left"),
     [("l 2", 2), ("L3", 3), ("left 0", 0), ("r 1", 3), ("right 4", 0), ("r0", 4), ("1", 0), ("5", 4)],
 )
-def test_a_person_steers(line: str, left: int) -> None:
+def test_typed_steering_command_sends_that_many_dice_left(line: str, left: int) -> None:
     game = game_of("last_die", 4, steer=True)
     played, shown = ask(game, after(game, "133525"), line)
     assert played == left
@@ -67,7 +67,7 @@ def test_a_person_steers(line: str, left: int) -> None:
 
 
 @pytest.mark.parametrize("line", ["l", "l 5", "r 9", "right"])
-def test_a_person_who_sends_too_many_or_does_not_say_is_told(line: str) -> None:
+def test_wrong_number_of_steered_dice_explains_the_range(line: str) -> None:
     game = game_of("last_die", 4, steer=True)
     assert names.parse_action(game, after(game, "133525"), "t") is None
     played, shown = ask(game, after(game, "133525"), line, "l 1")
@@ -75,7 +75,7 @@ def test_a_person_who_sends_too_many_or_does_not_say_is_told(line: str) -> None:
     assert "say how many dice to send there, from 0 to 4" in shown
 
 
-def test_the_text_in_full(game: Game) -> None:
+def test_text_matches_full_examples(game: Game) -> None:
     assert game.text(fresh(game)[0]).splitlines() == [
         "round 1 of 4, player_0 opens",
         "player_0 to move: 6 dice in hand",
@@ -109,7 +109,7 @@ def test_the_text_in_full(game: Game) -> None:
     ]
 
 
-def test_the_text_names_the_last_die_and_the_winners(game: Game) -> None:
+def test_text_names_the_last_die_and_the_winners(game: Game) -> None:
     assert "player_1 to move: the last die in hand" in game.text(after(game, "311111"))
     assert "stays" in game.text(after(game, "311111", "4"))
     steered = game_of("last_die", 4, steer=True)
@@ -125,7 +125,7 @@ def test_the_text_names_the_last_die_and_the_winners(game: Game) -> None:
     assert "4 players share the win" in game.text(after(game, *[ones] * 4))
 
 
-def test_pictures_tell_throws_hands_and_ends_apart(game: Game) -> None:
+def test_pictures_of_different_throws_hands_and_ends_differ(game: Game) -> None:
     steered = game_of("last_die", 4, steer=True)
     ones = "111111"
     shown = [fresh(game)[0], *(after(game, f"{face}11111") for face in range(1, 7))]
@@ -134,12 +134,12 @@ def test_pictures_tell_throws_hands_and_ends_apart(game: Game) -> None:
     assert len({picture.tobytes() for picture in pictures}) == len(pictures)
 
 
-# --- What players see ------------------------------------------------------------------------------------
+# --- Observations ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("options", [{}, {"steer": True}, {"even_ends_round": True, "rounds_each": 2}], ids=str)
-def test_the_observation_says_what_is_on_the_table(options: dict[str, Any]) -> None:
-    """Read each entry by its name, without the kernel."""
+def test_observation_matches_its_entry_names(options: dict[str, Any]) -> None:
+    """Reads each entry by its name, without the kernel."""
     players = 5
     game = game_of("last_die", players, **options)
     labels = game.observation_names()
@@ -165,7 +165,7 @@ def test_the_observation_says_what_is_on_the_table(options: dict[str, Any]) -> N
             assert not seen
 
 
-def test_an_observation_at_the_end_shows_all_rounds_played() -> None:
+def test_observation_at_the_end_shows_all_rounds_played() -> None:
     game = game_of("last_die", 4, rounds_each=1)
     states = game.start([5])
     opener = table_of(game, states[0])[-1]
@@ -173,7 +173,7 @@ def test_an_observation_at_the_end_shows_all_rounds_played() -> None:
         game.step(states, [0])
     seen = dict(zip(game.observation_names(), game.observe(states, np.array([opener]))[0], strict=True))
     assert seen["share of the rounds played"] == 1
-    assert seen["observer: opens this round"] == 1  # the last of them
+    assert seen["observer: opens this round"] == 1  # the player who opened the last round
 
 
 # --- Options ---------------------------------------------------------------------------------------------
@@ -184,21 +184,21 @@ def test_an_observation_at_the_end_shows_all_rounds_played() -> None:
     [{"seating": "any"}, {"rounds_each": 0}, {"rounds_each": 101}, {"even_ends_round": 1}, {"steer": "yes"}],
     ids=str,
 )
-def test_options_outside_their_range_are_refused(wrong: dict[str, Any]) -> None:
+def test_options_out_of_range_raise(wrong: dict[str, Any]) -> None:
     with pytest.raises(OptionError, match=next(iter(wrong))):
         trialea.make_game("last_die", **wrong)
 
 
-def test_the_action_space_depends_on_steer_alone() -> None:
+def test_number_of_actions_depends_only_on_steer() -> None:
     assert [game_of("last_die", n).num_actions for n in (4, 5, 6)] == [1, 1, 1]
     assert [game_of("last_die", n, steer=True).num_actions for n in (4, 5, 6)] == [7, 7, 7]
     assert game_of("last_die", 4, steer=np.bool_(True)).options.steer is True
 
 
-# --- The page --------------------------------------------------------------------------------------------
+# --- Documentation ---------------------------------------------------------------------------------------
 
 
-def test_the_page_names_the_actions_with_steer() -> None:
+def test_docs_name_the_actions_with_steer() -> None:
     page = (DOCS / "last_die.md").read_text(encoding="utf-8")
     (row,) = re.findall(r"^\| (0–6) \| (.*?) \|", page, re.MULTILINE)
     documented = indexed([list(row)])
@@ -208,7 +208,7 @@ def test_the_page_names_the_actions_with_steer() -> None:
     assert all(fnmatchcase(game.action_name(state, action), name) for action, name in documented.items())
 
 
-def test_the_page_says_the_sizes_and_the_full_score() -> None:
+def test_docs_give_the_observation_sizes_and_full_score() -> None:
     page = (DOCS / "last_die.md").read_text(encoding="utf-8")
     for players, steer in product((4, 5, 6), (False, True)):
         assert game_of("last_die", players, steer=steer).observation_size == 4 * players + 2 + 6 * steer

@@ -1,4 +1,4 @@
-"""The kernels of No Dice, its only implementation, against the slow oracle."""
+"""Tests of No Dice's kernels against the slow oracle, for every throw and for whole games."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ READINGS = ("any", "natural")
 
 
 def decision_of(action: int) -> oracle.Decision:
-    """What the oracle calls an action."""
+    """Return the oracle's name for an action."""
     if action < rules.NUM_REROLLS:
         return frozenset(die for die in range(5) if (action + 1) >> die & 1)
     if action == rules.ADD_UP:
@@ -38,7 +38,7 @@ THROWS = list(product(range(6), repeat=5))
 
 @cache
 def oracle_scores(reading: oracle.Intermediates) -> np.ndarray:
-    """(throws, actions): the oracle's score of every way to stop after the last throw, -1 where there is none."""
+    """Return an array (throws, actions) with the oracle's score for each way to stop after the last throw, or -1."""
     scores = np.full((len(THROWS), rules.NUM_ACTIONS), -1)
     for row, faces in zip(scores, THROWS, strict=True):
         for decision, score in oracle.expressions(faces, reading).items():
@@ -49,7 +49,7 @@ def oracle_scores(reading: oracle.Intermediates) -> np.ndarray:
 
 
 def on_the_table(game: Game, throws: int) -> States:
-    """Every throw, as the mover's throw of that number."""
+    """Return a state for each possible throw, as throw number `throws` of the mover's turn."""
     states = game.start(range(len(THROWS)))
     states.dice = np.array(THROWS)
     states.throws = throws
@@ -64,13 +64,13 @@ def test_actions_are_the_oracles_decisions() -> None:
 
 
 @pytest.mark.parametrize("reading", READINGS)
-def test_has_no_action_that_is_never_legal(reading: oracle.Intermediates) -> None:
+def test_every_action_is_legal_for_some_throw(reading: oracle.Intermediates) -> None:
     assert (oracle_scores(reading) >= 0).any(axis=0)[rules.NUM_REROLLS :].all()
 
 
 @pytest.mark.parametrize("reading", READINGS)
 @pytest.mark.parametrize("throws", [1, 2, 3])
-def test_legality_is_the_oracles_for_every_throw(reading: oracle.Intermediates, throws: int) -> None:
+def test_legal_actions_match_the_oracle_for_every_throw(reading: oracle.Intermediates, throws: int) -> None:
     game = game_of("no_dice", intermediates=reading)
     states = on_the_table(game, throws)
     expected = oracle_scores(reading) >= 0
@@ -81,7 +81,7 @@ def test_legality_is_the_oracles_for_every_throw(reading: oracle.Intermediates, 
 
 
 @pytest.mark.parametrize("reading", READINGS)
-def test_scores_are_the_oracles_for_every_throw_and_action(reading: oracle.Intermediates) -> None:
+def test_scores_match_the_oracle_for_every_throw_and_action(reading: oracle.Intermediates) -> None:
     game = game_of("no_dice", target=1000, intermediates=reading)
     expected = oracle_scores(reading)
     row, action = np.nonzero(expected >= 0)
@@ -95,8 +95,8 @@ def test_scores_are_the_oracles_for_every_throw_and_action(reading: oracle.Inter
     assert (states.throws == 1).all()
 
 
-def test_equal_faces_are_worth_the_same() -> None:
-    """Die 3 has ÷ twice and × twice, die 4 has − twice and + twice: which of the two shows is nothing."""
+def test_repeated_faces_of_a_die_score_the_same() -> None:
+    """Die 3 has ÷ and × twice and die 4 has − and + twice; which of the two shows makes no difference."""
     scores = rules.tables(rules.Options()).scores.reshape(6, 6, 6, 6, 6, -1)  # die 4 first
     assert (scores[:, 1] == scores[:, 3]).all()
     assert (scores[:, 4] == scores[:, 5]).all()
@@ -104,8 +104,8 @@ def test_equal_faces_are_worth_the_same() -> None:
     assert (scores[4] == scores[5]).all()
 
 
-def test_swapping_two_dice_that_show_the_same_swaps_the_actions() -> None:
-    """Where two dice show the same, an expression is worth what it is with the two exchanged."""
+def test_swapping_two_equal_dice_keeps_the_score() -> None:
+    """When two dice show the same, an expression scores the same with the two dice exchanged."""
     place = {expression: k for k, expression in enumerate(rules.EXPRESSIONS)}
     scores = rules.tables(rules.Options()).scores
     compared = 0
@@ -125,7 +125,7 @@ def test_swapping_two_dice_that_show_the_same_swaps_the_actions() -> None:
     assert compared > 10_000
 
 
-def test_rethrows_exactly_the_dice_of_the_action() -> None:
+def test_reroll_throws_exactly_the_chosen_dice() -> None:
     game = game_of("no_dice")
     faces = np.empty(6, np.int64)
     for action in range(rules.NUM_REROLLS):
@@ -139,7 +139,7 @@ def test_rethrows_exactly_the_dice_of_the_action() -> None:
 
 
 def follow(game: Game, players: int, seed: int, first: int) -> None:
-    """Play a whole random game in step with the oracle, which is fed with the same faces."""
+    """Play a whole random game in step with the oracle, which gets the same faces."""
     options = oracle.Options(game.options.target, game.options.throws, game.options.intermediates)
     rng = np.random.default_rng(seed)
     states = game.start([seed], first_player=first)
@@ -183,7 +183,7 @@ AGREEMENTS: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("players", [2, pytest.param(3, marks=pytest.mark.nojit), 4, 5, 6, 7, 8])
 @pytest.mark.parametrize("options", AGREEMENTS, ids=str)
-def test_whole_games_go_as_the_oracles(players: int, options: dict[str, Any]) -> None:
+def test_random_games_match_the_oracle(players: int, options: dict[str, Any]) -> None:
     if JIT_OFF:
         options = {**options, "target": min(10, options.get("target", 10))}
     game = game_of("no_dice", players, **options)
@@ -199,15 +199,15 @@ def test_whole_games_go_as_the_oracles(players: int, options: dict[str, Any]) ->
     reading=st.sampled_from(READINGS),
     seed=st.integers(0, 2**63),
 )
-def test_any_game_goes_as_the_oracles(
+def test_games_with_any_options_and_seed_match_the_oracle(
     players: int, target: int, throws: int, reading: oracle.Intermediates, seed: int
 ) -> None:
     game = trialea.make_game("no_dice", players, target=target, throws=throws, intermediates=reading)
     follow(game, players, seed, first=seed % players)
 
 
-def test_observation_says_what_is_on_the_table() -> None:
-    """Read each entry by its place in the index table, without the kernel."""
+def test_observation_shows_dice_throws_totals_and_scores() -> None:
+    """Reads each entry by its documented index, without the kernel."""
     game = game_of("no_dice", 4, target=20)
     states = positions(game, 200, seed=8)
     expected_scores = dict(zip(THROWS, oracle_scores("any"), strict=True))
@@ -234,6 +234,6 @@ def test_observation_says_what_is_on_the_table() -> None:
     [{"target": 0}, {"target": 1001}, {"throws": 0}, {"throws": 6}, {"intermediates": "some"}],
     ids=str,
 )
-def test_refuses_options_outside_their_range(wrong: dict[str, Any]) -> None:
+def test_options_out_of_range_raise(wrong: dict[str, Any]) -> None:
     with pytest.raises(OptionError, match=next(iter(wrong))):
         trialea.make_game("no_dice", 2, **wrong)

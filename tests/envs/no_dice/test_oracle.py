@@ -1,4 +1,4 @@
-"""The slow oracle of `no_dice` against the sums of the source text and against sums made by hand."""
+"""Tests of the slow oracle of No Dice against examples from the source and sums by hand."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ from tests.oracle.no_dice import FACES, Decision, Faces, IllegalDecision, Key, O
 
 
 def throw_of(*faces: oracle.Face) -> Faces:
-    """The first index of each die that shows these five faces."""
+    """Return, for each die, the first face index that shows the given face."""
     return tuple(FACES[die].index(face) for die, face in enumerate(faces))
 
 
 def zero(score: int) -> Fraction:
-    """The payoff 1 for a score of 0."""
+    """Return the payoff that is 1 for a score of 0, else 0."""
     return Fraction(score == 0)
 
 
-# --- The source's own sums -------------------------------------------------------------------------------
+# --- Examples from the source ----------------------------------------------------------------------------
 
 
-def test_source_five_minus_four_with_five_left_over_scores_six() -> None:
-    """Adibidea: 5 - 4, and the other two dice are worth 5."""
+def test_source_five_minus_four_with_two_dice_left_scores_six() -> None:
+    """The source's example: 5 - 4, and the other two dice are worth 5."""
     found = oracle.expressions(throw_of(5, 4, 4, 1, "-"))
     assert found[0, 4, 1] == 1 + (4 + 1)
 
 
 def test_source_five_minus_three_divided_by_zero_scores_zero() -> None:
-    """Adibidea: 5 - 3 / 0. Bracketed the other way it is 5 - 0."""
+    """The source's example: (5 - 3) / 0. With the other bracket it is 5 - 0."""
     found = oracle.expressions(throw_of(5, 0, 3, "/", "-"))
     assert found[0, 4, 2, 3, 1, "left"] == 0
     assert found[0, 4, 2, 3, 1, "right"] == 5
 
 
 def test_source_five_minus_bracket_scores_three() -> None:
-    """5 - (6 / 3)."""
+    """The source's example: 5 - (6 / 3)."""
     found = oracle.expressions(throw_of(6, 5, 3, "/", "-"))
     assert found[1, 4, 0, 3, 2, "right"] == 3
     assert (1, 4, 0, 3, 2, "left") not in found  # -1 / 3
@@ -49,7 +49,7 @@ def test_source_five_minus_bracket_scores_three() -> None:
 # --- Expressions -----------------------------------------------------------------------------------------
 
 
-def test_opposite_faces_are_those_of_the_source() -> None:
+def test_opposite_faces_match_the_source() -> None:
     pairs = [
         [{1, 2}, {3, 5}, {4, 6}],
         [{0, 2}, {1, 3}, {4, 5}],
@@ -60,30 +60,30 @@ def test_opposite_faces_are_those_of_the_source() -> None:
     assert [[set(die[i : i + 2]) for i in (0, 2, 4)] for die in FACES] == pairs
 
 
-def test_an_operator_left_over_counts_two() -> None:
+def test_unused_operator_scores_two() -> None:
     found = oracle.expressions(throw_of(5, 4, 3, "/", "-"))
     assert found[0, 4, 1] == 1 + 3 + 2
 
 
 @pytest.mark.parametrize("left_over_zero", [True, False])
-def test_zero_divides_to_zero_at_every_step(left_over_zero: bool) -> None:
+def test_division_by_zero_and_of_zero_gives_zero(left_over_zero: bool) -> None:
     found = oracle.expressions(throw_of(4, 0, 5, "/", "+"))
     if left_over_zero:
-        assert found[0, 3, 1] == 0 + 5 + 2  # 4 / 0, and 5 and + left over
+        assert found[0, 3, 1] == 0 + 5 + 2  # 4 / 0, with 5 and + left over
     else:
         assert found[2, 4, 0, 3, 1, "right"] == 5  # 5 + (4 / 0)
         assert found[0, 3, 1, 4, 2, "left"] == 5  # (4 / 0) + 5
         assert found[1, 3, 0, 4, 2, "left"] == 5  # (0 / 4) + 5
 
 
-def test_fractions_and_negative_results_do_not_count() -> None:
+def test_fractional_and_negative_results_are_not_expressions() -> None:
     found = oracle.expressions(throw_of(5, 4, 3, "/", "-"))
     assert (1, 4, 0) not in found  # 4 - 5
     assert (0, 3, 1) not in found  # 5 / 4
 
 
-def test_all_expressions_of_two_numbers() -> None:
-    """1, 2 and three operators - / +: three dice only, two operators left over."""
+def test_expressions_of_two_numbers_use_three_dice() -> None:
+    """The throw is 1, 2 and - / +, so two operators are always left over."""
     assert oracle.expressions(throw_of(1, 2, "-", "/", "+")) == {
         (1, 2, 0): 1 + 4,  # 2 - 1
         (1, 3, 0): 2 + 4,  # 2 / 1
@@ -92,29 +92,29 @@ def test_all_expressions_of_two_numbers() -> None:
     }
 
 
-def test_five_numbers_make_no_expression_and_are_added_up() -> None:
+def test_five_numbers_must_be_added_up() -> None:
     faces = throw_of(6, 5, 4, 1, 3)
     assert oracle.must_add_up(faces)
     assert oracle.add_up(faces) == 19
 
 
-def test_three_four_five_and_two_divisions_are_added_up() -> None:
+def test_throw_with_only_fractional_divisions_must_be_added_up() -> None:
     faces = throw_of(3, 5, "/", "/", 4)
     assert oracle.expressions(faces) == {}
     assert oracle.must_add_up(faces)
     assert oracle.add_up(faces) == 3 + 5 + 2 + 2 + 4
 
 
-def test_throws_without_operators_are_some_of_those_added_up() -> None:
-    """4 x 2 x 2 number faces on dice 2 to 4: 36 x 16 throws make no expression for want of an operator."""
+def test_576_throws_without_operators_must_be_added_up() -> None:
+    """Dice 2 to 4 have 4 x 2 x 2 number faces, so 36 x 16 throws have no operator."""
     forced = {faces for faces in product(range(6), repeat=5) if oracle.must_add_up(faces)}
     numbers = {f for f in forced if all(isinstance(face, int) for face in oracle.shown(f))}
     assert len(numbers) == 576
-    # the others: nothing but divisions that do not come out even, or one subtraction is always possible
+    # the other throws that must be added up have only divisions with fractional results
     assert all(set(map(str, oracle.shown(f))) & {"+", "-", "x"} == set() for f in forced)
 
 
-def test_intermediates_differ() -> None:
+def test_intermediates_option_changes_which_expressions_count() -> None:
     negative = throw_of(3, 0, 5, "x", "-")  # (3 - 5) x 0
     fraction = throw_of(3, 2, "/", "x", 4)  # (3 / 2) x 4
     for faces, key, score in (
@@ -126,7 +126,7 @@ def test_intermediates_differ() -> None:
 
 
 @pytest.mark.slow
-def test_natural_is_part_of_any_and_forces_the_same_throws_or_more() -> None:
+def test_natural_expressions_are_a_subset_of_any() -> None:
     for faces in product(range(6), repeat=5):
         loose, strict = oracle.expressions(faces, "any"), oracle.expressions(faces, "natural")
         assert strict.items() <= loose.items()
@@ -135,7 +135,7 @@ def test_natural_is_part_of_any_and_forces_the_same_throws_or_more() -> None:
 
 @dataclass(frozen=True)
 class Exact:
-    """A number for `eval`, with the game's division."""
+    """A number for `eval` with the game's division."""
 
     value: Fraction
 
@@ -152,8 +152,8 @@ class Exact:
         return Exact(self.value / other.value if other.value else Fraction(0))
 
 
-def test_expressions_agree_with_written_formulas() -> None:
-    """A second way: write out every order of dice as Python text and let `eval` do the sums."""
+def test_expressions_agree_with_python_eval() -> None:
+    """A second method: write each order of the dice as Python text and evaluate it."""
     random = Random(2024)
     for _ in range(300):
         faces = tuple(random.randrange(6) for _ in range(5))
@@ -182,7 +182,7 @@ def test_expressions_agree_with_written_formulas() -> None:
 
 
 @pytest.mark.parametrize("faces", [(0, 0, 0, 0), (0, 0, 0, 0, 6), (0, 0, 0, 0, -1)])
-def test_five_indexes_are_asked_for(faces: Faces) -> None:
+def test_expressions_require_five_valid_face_indices(faces: Faces) -> None:
     with pytest.raises(ValueError, match="five face indexes"):
         oracle.expressions(faces)
 
@@ -190,7 +190,7 @@ def test_five_indexes_are_asked_for(faces: Faces) -> None:
 # --- The best turn ---------------------------------------------------------------------------------------
 
 
-def test_one_throw_is_the_plain_mean() -> None:
+def test_value_of_one_throw_is_the_plain_mean() -> None:
     best = []
     for faces in product(range(6), repeat=5):
         scores = oracle.expressions(faces).values()
@@ -207,7 +207,7 @@ def test_one_throw_is_the_plain_mean() -> None:
         (3, Fraction(91, 216) ** 3 * Fraction(19, 27) ** 2),
     ],
 )
-def test_the_highest_score_needs_one_face_of_each_die(throws: int, value: Fraction) -> None:
+def test_highest_score_needs_one_face_of_each_die(throws: int, value: Fraction) -> None:
     """Only (5 + 5) x 6 makes 60: a 6, two 5s, x and +, each kept as soon as it shows."""
     scores = {s for f in product(range(6), repeat=5) for s in oracle.expressions(f).values()}
     assert max(scores) == 60
@@ -215,13 +215,13 @@ def test_the_highest_score_needs_one_face_of_each_die(throws: int, value: Fracti
 
 
 @pytest.mark.parametrize("intermediates", ["any", "natural"])
-def test_zero_is_as_likely_as_it_is_worth(intermediates: oracle.Intermediates) -> None:
+def test_probability_of_zero_equals_the_value_of_paying_for_zero(intermediates: oracle.Intermediates) -> None:
     value, chance = oracle.turn_value_and_zero(zero, 2, intermediates)
     assert value == chance
     assert value > oracle.turn_value(zero, 1, intermediates)
 
 
-def test_a_constant_payoff_is_paid_and_scales() -> None:
+def test_turn_value_is_linear_in_the_payoff() -> None:
     assert oracle.turn_value(lambda _: Fraction(3, 7), 2) == Fraction(3, 7)
     low = oracle.turn_value_and_zero(lambda score: Fraction(-score), 2)
     scaled = oracle.turn_value_and_zero(lambda score: Fraction(2, 9) - Fraction(5, 11) * score, 2)
@@ -230,7 +230,7 @@ def test_a_constant_payoff_is_paid_and_scales() -> None:
 
 @pytest.mark.slow
 def test_two_throws_agree_with_direct_sums_at_one_position() -> None:
-    """With (6, 5, 3, /, -) on the table, each of the 31 rethrows is summed without keep patterns."""
+    """For (6, 5, 3, /, -) each of the 31 rerolls is summed without keep patterns."""
     faces = throw_of(6, 5, 3, "/", "-")
 
     def best(now: Faces) -> int:
@@ -252,26 +252,26 @@ def test_two_throws_agree_with_direct_sums_at_one_position() -> None:
 
 
 @pytest.mark.parametrize("throws", [1, 2])
-def test_with_target_one_only_zeros_survive(throws: int) -> None:
-    """W = p (1 - W), where p is the best chance of a zero."""
+def test_with_target_one_only_a_score_of_zero_survives(throws: int) -> None:
+    """The value is W = p (1 - W), where p is the best probability of scoring zero."""
     chance = oracle.turn_value(zero, throws)
     assert oracle.solve_two_players(1, throws) == {(0, 0): chance / (1 + chance)}
 
 
 @pytest.mark.parametrize(("target", "throws"), [(3, 1), pytest.param(2, 2, marks=pytest.mark.slow)])
-def test_every_value_is_its_own_best_reply(target: int, throws: int) -> None:
+def test_every_value_equals_its_own_best_turn(target: int, throws: int) -> None:
     win = oracle.solve_two_players(target, throws)
     assert set(win) == set(product(range(target), repeat=2))
     for (mover, other), value in win.items():
 
         def payoff(score: int, mover: int = mover, other: int = other) -> Fraction:
-            return 1 - win.get((other, mover + score), Fraction(1))  # out: the other player has won
+            return 1 - win.get((other, mover + score), Fraction(1))  # the mover is out, so the other player has won
 
         assert oracle.turn_value(payoff, throws) == value
 
 
 @pytest.mark.slow
-def test_only_what_is_missing_to_the_target_matters() -> None:
+def test_value_depends_only_on_points_missing_to_the_target() -> None:
     small, large = oracle.solve_two_players(2, 1), oracle.solve_two_players(3, 1)
     assert all(large[a + 1, b + 1] == value for (a, b), value in small.items())
 
@@ -280,15 +280,15 @@ def test_only_what_is_missing_to_the_target_matters() -> None:
 
 
 def lowest(position: Position) -> Decision:
-    """Stop with the lowest expression; without one throw all again, and add up at the end."""
+    """Stop with the lowest expression. Without one reroll all dice, and add up after the last throw."""
     found = oracle.expressions(position.faces)
     if found:
         return min(found, key=lambda key: (found[key], str(key)))
     return "add up" if position.throws_done == 3 else frozenset(range(5))
 
 
-def test_a_game_by_hand() -> None:
-    """Three players to 6; the throws are those of the source. Seat 1 begins and scores 6: out at once."""
+def test_game_by_hand_with_three_players() -> None:
+    """The target is 6 and the throws are the source's. Seat 1 starts and is out at once with 6 points."""
     six, none, good = throw_of(5, 4, 4, 1, "-"), throw_of(6, 5, 4, 1, 3), throw_of(5, 0, 3, "/", "-")
     dice = {(1, 0): [six], (2, 0): [none, good], (0, 0): [good], (2, 1): [none, none, none]}
     keys: dict[tuple[int, int], list[Decision]] = {
@@ -318,7 +318,7 @@ def test_a_game_by_hand() -> None:
 
 
 @pytest.mark.parametrize("num_players", [2, 3, 8])
-def test_random_dice_to_the_end(num_players: int) -> None:
+def test_random_games_end_with_one_player_below_the_target(num_players: int) -> None:
     random = Random(num_players)
     asked: list[tuple[int, int, int, int]] = []
 
@@ -333,12 +333,12 @@ def test_random_dice_to_the_end(num_players: int) -> None:
     assert [seat for seat in range(num_players) if game.totals[seat] < 30] == [game.winner]
     gained = [0] * num_players
     for step in game.transcript:
-        assert gained[step.seat] < 30  # a player who is out never plays again
+        assert gained[step.seat] < 30  # an eliminated player never plays again
         gained[step.seat] += step.score or 0
     assert tuple(gained) == game.totals
 
 
-def test_only_the_dice_thrown_again_are_asked_for() -> None:
+def test_only_rerolled_dice_are_requested() -> None:
     asked: list[tuple[int, int, int, int]] = []
     script: list[Decision] = [frozenset({4, 1}), frozenset({0}), (0, 4, 2, 3, 1, "left")]
 
@@ -366,7 +366,7 @@ GOOD, NONE = throw_of(5, 0, 3, "/", "-"), throw_of(6, 5, 4, 1, 3)
         (GOOD, 1, frozenset()),  # an empty set
         (GOOD, 1, frozenset({5})),  # no such die
         (GOOD, 3, frozenset({0})),  # no throw is left
-        (GOOD, 1, "add up"),  # only after the last throw
+        (GOOD, 1, "add up"),  # allowed only after the last throw
         (GOOD, 3, "add up"),  # an expression exists
         (NONE, 1, "add up"),
         (NONE, 3, (0, 4, 1)),  # die 4 shows a number
@@ -374,7 +374,7 @@ GOOD, NONE = throw_of(5, 0, 3, "/", "-"), throw_of(6, 5, 4, 1, 3)
         (GOOD, 1, (0, 4, 2, 3, 1)),  # no bracket named
     ],
 )
-def test_illegal_decisions_are_refused(faces: Faces, throws_done: int, decision: Decision) -> None:
+def test_illegal_decision_raises(faces: Faces, throws_done: int, decision: Decision) -> None:
     def choose(position: Position) -> Decision:
         return decision if position.throws_done == throws_done else frozenset({0})
 
@@ -382,7 +382,7 @@ def test_illegal_decisions_are_refused(faces: Faces, throws_done: int, decision:
         oracle.play(Options(), 2, 0, lambda seat, turn, throw, die: faces[die], choose)
 
 
-def test_the_option_intermediates_reaches_the_game() -> None:
+def test_intermediates_option_reaches_the_game() -> None:
     faces = throw_of(3, 0, 5, "x", "-")
     key: Key = (0, 4, 2, 3, 1, "left")
     assert oracle.settle(Options(), faces, 1, key) == 0
@@ -391,6 +391,6 @@ def test_the_option_intermediates_reaches_the_game() -> None:
 
 
 @pytest.mark.parametrize(("num_players", "first"), [(1, 0), (9, 0), (2, 2), (2, -1)])
-def test_seats_are_checked(num_players: int, first: int) -> None:
+def test_wrong_number_of_players_or_first_seat_raises(num_players: int, first: int) -> None:
     with pytest.raises(ValueError, match="no game"):
         oracle.play(Options(), num_players, first, lambda *_: 0, lowest)

@@ -1,4 +1,4 @@
-"""The kernels of Poker Figures against the slow oracle: every throw, every rethrow, and whole games side by side."""
+"""Tests of Poker Figures' kernels against the slow oracle: every hand, every reroll, and whole games."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ VARIANTS: list[dict[str, Any]] = [
 
 
 def decision_of(state: Any, action: int) -> oracle.Decision:
-    """What the oracle calls an action."""
+    """= | Return the oracle's name for an action."""
     if action < NUM_REROLLS:
         dice = shown(state)
         return "throw", "".join(face for place, face in enumerate(dice) if (action + 1) >> place & 1)
@@ -42,23 +42,23 @@ def decision_of(state: Any, action: int) -> oracle.Decision:
 
 
 def decisions(game: Game, states: Any) -> list[oracle.Decision]:
-    """What the mask allows, in the oracle's words."""
+    """= | Return the actions that the mask allows, in the oracle's form."""
     return [decision_of(states[0], action) for action in legal_of(game.masks(states)[0])]
 
 
-# --- Every throw -----------------------------------------------------------------------------------------
+# --- Every hand ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("full_value", [20, 1, 100])
-def test_every_hand_counts_in_every_row_what_the_oracle_says(full_value: int) -> None:
+def test_points_of_every_hand_in_every_row_match_the_oracle(full_value: int) -> None:
     table = rules.tables(rules.Options(full_value=full_value)).points
     assert table.shape == (2, 252, 8)
     for (de_mao, hand, row), points in np.ndenumerate(table):
         assert points == (oracle.count(HANDS[hand], ROWS[row], bool(de_mao), full_value) or 0)
 
 
-def test_every_hand_may_be_written_where_the_oracle_says_in_every_column() -> None:
-    """All hands, rows and columns, de mão or not."""
+def test_writable_rows_match_the_oracle_for_every_hand_and_column() -> None:
+    """Checks hands both with and without de mão."""
     game, other = game_of("poker_figures", poker_row=True), oracle.Game(oracle.Options(poker_row=True), 2)
     states = game.start(np.zeros(252 * 2, np.int64))
     states.dice = np.repeat(rules.HANDS, 2, axis=0)
@@ -72,8 +72,8 @@ def test_every_hand_may_be_written_where_the_oracle_says_in_every_column() -> No
             assert mask[WRITE:ASIDE].tolist() == [other.may_write(row) for row in ROWS]
 
 
-def test_a_throw_looks_the_same_in_whatever_order_it_falls() -> None:
-    """All 7776 throws: sorted dice, and equal states for equal hands."""
+def test_state_does_not_depend_on_the_order_of_the_dice() -> None:
+    """All 7776 throws give sorted dice, and equal hands give equal states."""
     game = game_of("poker_figures")
     throws = np.array(list(product(range(6), repeat=5)))
     states = np.repeat(game.start([0]), len(throws)).view(np.recarray)
@@ -85,7 +85,7 @@ def test_a_throw_looks_the_same_in_whatever_order_it_falls() -> None:
     assert len({states[i].tobytes() for i in range(len(states))}) == len(np.unique(states.dice, axis=0))
 
 
-def test_dice_that_stay_and_dice_that_fall_are_sorted_together() -> None:
+def test_kept_and_rerolled_dice_are_sorted_together() -> None:
     script = Script()
     script.throw("VX9AD")
     assert shown(script.state) == "ADVX9"
@@ -97,11 +97,11 @@ def test_dice_that_stay_and_dice_that_fall_are_sorted_together() -> None:
     assert (script.state.fresh, script.state.throws) == (0, 2)
 
 
-# --- Rethrows --------------------------------------------------------------------------------------------
+# --- Rerolls ---------------------------------------------------------------------------------------------
 
 
-def test_each_different_set_of_dice_is_offered_exactly_once() -> None:
-    """For every hand: the kept dice of the offered rethrows are each multiset of at most four of its dice, once."""
+def test_each_different_set_of_dice_can_be_rerolled_in_one_way() -> None:
+    """For every hand, the offered rerolls keep each multiset of at most four of its dice exactly once."""
     table = rules.tables(rules.Options()).rerolls
     for hand, offered in zip(rules.HANDS.tolist(), table, strict=True):
         kept = [
@@ -111,7 +111,7 @@ def test_each_different_set_of_dice_is_offered_exactly_once() -> None:
         assert set(kept) == {chosen for size in range(5) for chosen in combinations(hand, size)}
 
 
-def test_rethrows_are_listed_as_they_are_masked() -> None:
+def test_listed_rerolls_match_the_mask() -> None:
     tables = rules.tables(rules.Options())
     for hand in range(252):
         listed = tables.choices[tables.first[hand] : tables.first[hand + 1]]
@@ -122,9 +122,9 @@ def test_rethrows_are_listed_as_they_are_masked() -> None:
 
 
 def play_side_by_side(players: int, options: dict[str, Any], seed: int, most: int) -> oracle.Game:
-    """One game by the kernels and by the oracle, with the same dice: all that both have is compared at each decision.
+    """Play one game with the kernels and the oracle on the same dice, and compare both at each decision.
 
-    Writes more than passes, so that rows are closed. Returns the oracle's game after so many decisions or at its end.
+    Most actions write, so that rows get closed. Return the oracle's game after `most` decisions or at its end.
     """
     game = game_of("poker_figures", players, **options)
     random = Random(seed)
@@ -150,7 +150,7 @@ def play_side_by_side(players: int, options: dict[str, Any], seed: int, most: in
         compare_sheets(game, states[0], other)
         if other.over:
             break
-        # What has fallen is what is on the table now, less the dice that have stayed.
+        # The faces that fell are those on the table now, without the dice that stayed.
         new = shown(states[0])
         for face in other.dice:
             new = new.replace(face, "", 1)
@@ -160,7 +160,7 @@ def play_side_by_side(players: int, options: dict[str, Any], seed: int, most: in
 
 
 def compare_sheets(game: Game, state: Any, other: oracle.Game) -> None:
-    """Sheets, closed rows, scores, turns and the end."""
+    """Check that sheets, closed rows, scores, turns and the end agree."""
     for seat in range(game.num_players):
         for row, letter in enumerate(ROWS):
             cells = other.sheets[seat].get(letter, [])
@@ -179,7 +179,7 @@ def compare_sheets(game: Game, state: Any, other: oracle.Game) -> None:
 
 @pytest.mark.parametrize("players", [pytest.param(2, marks=pytest.mark.nojit), 3, 4, 5, 6])
 @pytest.mark.parametrize("options", VARIANTS, ids=str)
-def test_whole_games_go_as_the_oracles(players: int, options: dict[str, Any]) -> None:
+def test_whole_games_match_the_oracle(players: int, options: dict[str, Any]) -> None:
     table = {"max_turns": 1000, "columns": 5 if players == 2 else 2, **options}
     for seed in range(1 if JIT_OFF else 2):
         played = play_side_by_side(players, table, seed, 40 if JIT_OFF else 10_000)
@@ -187,14 +187,14 @@ def test_whole_games_go_as_the_oracles(players: int, options: dict[str, Any]) ->
 
 
 @pytest.mark.parametrize("options", [VARIANTS[0], VARIANTS[3]], ids=str)
-def test_games_cut_short_go_as_the_oracles(options: dict[str, Any]) -> None:
+def test_truncated_games_match_the_oracle(options: dict[str, Any]) -> None:
     for seed in range(4):
         assert play_side_by_side(2 + seed, {**options, "max_turns": 2 + seed}, seed, 10_000).truncated
 
 
 @pytest.mark.parametrize("players", [2, 3, 6])
-def test_games_turn_with_the_seats(players: int) -> None:
-    """Everybody moves on by one seat and meets the same dice: everything is as before, one seat on."""
+def test_games_rotate_with_the_seats(players: int) -> None:
+    """If all players move on by one seat and get the same dice, the states rotate by one seat."""
     game = game_of("poker_figures", players, sum_throws=True, score_open_rows=True)
     random = Random(players)
     for i in range(20):
@@ -212,7 +212,7 @@ def test_games_turn_with_the_seats(players: int) -> None:
             assert rotated(states, 1).tobytes() == turned.tobytes()
 
 
-def test_what_is_kept_beside_the_sheet_follows_from_it() -> None:
+def test_derived_fields_match_a_recomputation_from_the_sheet() -> None:
     """In play everything derived is what a fresh look at the whole sheet gives."""
     for options in VARIANTS:
         game = game_of("poker_figures", 3, **options)
@@ -231,10 +231,11 @@ def test_what_is_kept_beside_the_sheet_follows_from_it() -> None:
 
 @cache
 def names_of(players: int) -> list[str]:
+    """Return the names of the observation's entries."""
     return game_of("poker_figures", players).observation_names()
 
 
-def test_an_observation_says_what_its_names_say() -> None:
+def test_observation_matches_its_entry_names() -> None:
     script = Script(3, sum_throws=True, rows="RDVXSF")
     script.score_in("D", "DDDDD", "DDD9X", "DD99A", "DDDDA", "DDDDA")
     script.score_in("V", "VVVV9", "VVVVA")
@@ -273,14 +274,14 @@ def test_an_observation_says_what_its_names_say() -> None:
     assert [seen[f"{whose}: to move"] for whose in ("observer", "player 1 after the observer")] == [1, 0]
 
 
-def test_an_observation_has_the_same_size_under_every_option() -> None:
+def test_observation_size_depends_only_on_the_number_of_players() -> None:
     for players in range(2, 7):
         sizes = {game_of("poker_figures", players, **options).observation_size for options in VARIANTS}
         assert sizes == {97 + 26 * players}
 
 
 @pytest.mark.parametrize("options", VARIANTS, ids=str)
-def test_rows_that_are_not_played_are_not_seen(options: dict[str, Any]) -> None:
+def test_observation_of_unplayed_rows_is_zero(options: dict[str, Any]) -> None:
     game = game_of("poker_figures", 2, **options)
     observations = game.observe(positions(game, 200, seed=4))
     assert 0 <= observations.min() <= observations.max() <= 1
@@ -314,12 +315,12 @@ def test_rows_that_are_not_played_are_not_seen(options: dict[str, Any]) -> None:
     ],
     ids=str,
 )
-def test_wrong_options_are_refused_with_the_right_ones_named(wrong: dict[str, Any], match: str) -> None:
+def test_wrong_options_raise_and_name_the_valid_ones(wrong: dict[str, Any], match: str) -> None:
     with pytest.raises(OptionError, match=match):
         trialea.make_game("poker_figures", 2, **wrong)
 
 
-def test_options_are_plain_values() -> None:
+def test_options_are_converted_to_plain_python_values() -> None:
     options = rules.Options(poker_row=np.bool_(True), full_value=np.int64(30))
     assert options == replace(rules.Options(), poker_row=True, full_value=30)
     assert [type(getattr(options, field.name)) for field in fields(options)] == [bool, bool, int, bool, int, str, int]

@@ -1,4 +1,4 @@
-"""What Poker Figures says: why an action is refused, what a person types, and the table as text."""
+"""Tests of Poker Figures' text: reasons for illegal actions, terminal input, and the table as text."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ QUEENS = "DDD99", "DDDVX", "DD99A", "DDDDD", "DDDDA"
 
 
 def row_of(letter: str) -> int:
+    """Return the action that writes in a row."""
     return WRITE + ROWS.index(letter)
 
 
-# --- Refusals --------------------------------------------------------------------------------------------
+# --- Reasons for illegal actions -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("column", range(5))
-def test_too_little_for_a_column_is_refused_with_its_least_value(column: int) -> None:
+def test_reason_names_the_least_value_of_the_column(column: int) -> None:
     script = Script()
     script.score_in("D", *("DDDD9",) * column)
     while script.seat:
@@ -36,7 +37,7 @@ def test_too_little_for_a_column_is_refused_with_its_least_value(column: int) ->
     assert script.states.tobytes() == before
 
 
-def test_closed_and_full_rows_are_refused() -> None:
+def test_reason_names_a_closed_or_full_row() -> None:
     script = Script()
     script.score_in("A", *ACES)
     script.throw("AAAAA")
@@ -64,14 +65,14 @@ def test_closed_and_full_rows_are_refused() -> None:
     ],
     ids=str,
 )
-def test_other_refusals_say_why(options: dict[str, object], faces: str, action: int, reason: str) -> None:
+def test_reason_for_other_illegal_actions(options: dict[str, object], faces: str, action: int, reason: str) -> None:
     script = Script(**options)
     script.throw(faces)
     with pytest.raises(IllegalActionError, match=reason):
         script.play(action)
 
 
-def test_refusals_after_the_last_throw_and_in_a_bound_turn_say_why() -> None:
+def test_reason_after_the_last_throw_and_in_a_bound_turn() -> None:
     script = Script(sum_throws=True)
     script.throw("DDDD9")
     for _ in range(2):
@@ -88,14 +89,14 @@ def test_refusals_after_the_last_throw_and_in_a_bound_turn_say_why() -> None:
     assert "takes 7 at the least, and this counts 5" in script.refusal(row_of("D"))
 
 
-def test_pokers_that_are_not_de_mao_are_refused_with_the_reason() -> None:
+def test_reason_for_a_poker_that_is_not_de_mao() -> None:
     script = Script(poker_row=True)
     script.throw("VVVDV")
     script.again("V", "V")
     assert "de mão" in script.refusal(row_of("P"))
 
 
-def test_actions_in_words_show_the_sum_of_what_is_set_aside_and_what_is_added() -> None:
+def test_action_name_shows_the_points_set_aside_and_added() -> None:
     script = Script(sum_throws=True)
     script.throw("DDDD9")
     assert script.game.action_name(script.state, ASIDE + 2) == "set aside D D D D 9 for queens: 9, throw all five"
@@ -106,16 +107,16 @@ def test_actions_in_words_show_the_sum_of_what_is_set_aside_and_what_is_added() 
     assert script.game.action_name(script.state, row_of("D")) == "write A A A D 9 in queens: 9 + 3 = 12"
 
 
-# --- Words -----------------------------------------------------------------------------------------------
+# --- Terminal input and text -----------------------------------------------------------------------------
 
 
-def test_what_a_person_types() -> None:
+def test_typed_commands_and_the_menu_of_actions() -> None:
     script = Script(sum_throws=True)
     script.throw("DDDD9")
     game, state = script.game, script.state
     commands = {
         "r 4": 0b10000 - 1,
-        "r 3": 0b00001 - 1,  # any queen is thrown like the first of them
+        "r 3": 0b00001 - 1,  # any queen means the first one
         "r 2 3, 4": 0b10011 - 1,
         "reroll 3 4": 0b10001 - 1,
         "r all": 0b11111 - 1,
@@ -151,7 +152,7 @@ def test_what_a_person_types() -> None:
     assert game.opening(script.state) == {}
 
 
-def test_the_text_in_full() -> None:
+def test_text_matches_a_full_example() -> None:
     script = Script(3, sum_throws=True)
     script.score_in("D", *QUEENS)
     script.score_in("S", "XVDRA")
@@ -192,7 +193,7 @@ def test_the_text_in_full() -> None:
     ("winners", "words"),
     [(1, "player_0 wins: "), (2, "players 0 and 1 share the win: "), (3, "all share the win: ")],
 )
-def test_the_text_of_a_game_cut_short(winners: int, words: str) -> None:
+def test_text_of_a_truncated_game_names_the_winners(winners: int, words: str) -> None:
     script = Script(3, max_turns=1, score_open_rows=True)
     for seat in range(3):
         script.score_in("F", *["VVVXX"] * (seat < winners))

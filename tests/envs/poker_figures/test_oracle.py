@@ -1,4 +1,4 @@
-"""The slow oracle of Poker Figures against sums made by hand. `test_rules.py` has the sums of the source."""
+"""Tests of the slow oracle of Poker Figures against sums by hand. `test_rules.py` tests the source's examples."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from tests.oracle import poker_figures as oracle
 from tests.oracle.poker_figures import Decision, Game, IllegalDecision, Options
 
-# --- What a throw counts ---------------------------------------------------------------------------------
+# --- Points of a throw -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ from tests.oracle.poker_figures import Decision, Game, IllegalDecision, Options
         ("99999", True, None),
     ],
 )
-def test_pokers_count_de_mao_alone(dice: str, de_mao: bool, points: int | None) -> None:
+def test_pokers_count_only_de_mao(dice: str, de_mao: bool, points: int | None) -> None:
     assert oracle.count(dice, "P", de_mao) == points
 
 
@@ -52,12 +52,12 @@ def test_pokers_count_de_mao_alone(dice: str, de_mao: bool, points: int | None) 
         ("DDVVA", "F", True, None),
     ],
 )
-def test_counts_by_hand(dice: str, row: str, de_mao: bool, points: int | None) -> None:
+def test_points_match_sums_by_hand(dice: str, row: str, de_mao: bool, points: int | None) -> None:
     assert oracle.count(dice, row, de_mao) == points
 
 
-def test_how_often_each_kind_falls() -> None:
-    """Counted against binomials: fulls, both sequences, pokers, and every sum of a figure row."""
+def test_frequencies_of_all_results_match_binomials() -> None:
+    """Covers fulls, both sequences, pokers, and every sum of a figure row."""
     throws = ["".join(dice) for dice in product(oracle.FACES, repeat=5)]
     assert sum(oracle.count(dice, "F", False) is not None for dice in throws) == 6 * 5 * comb(5, 3)
     assert [sum(oracle.count(dice, "S", False) == v for dice in throws) for v in (15, 30)] == [120, 120]
@@ -75,18 +75,18 @@ def test_how_often_each_kind_falls() -> None:
         assert sum(oracle.count(dice, row, True) == 20 for dice in throws) == 1
 
 
-def test_another_full_value() -> None:
+def test_full_value_option_changes_the_points_of_a_full() -> None:
     assert oracle.count("DDDVV", "F", False, 7) == 7
     assert oracle.count("DDDVV", "F", True, 7) == 14
 
 
 @pytest.mark.parametrize("dice", ["DDDD", "DDDDDD", "DDDDQ"])
-def test_five_faces_are_asked_for(dice: str) -> None:
+def test_count_requires_five_valid_faces(dice: str) -> None:
     with pytest.raises(ValueError, match="five faces"):
         oracle.count(dice, "D", False)
 
 
-def test_rethrows_are_the_different_sets_of_faces() -> None:
+def test_rerolls_are_the_different_sets_of_faces() -> None:
     assert oracle.rethrows("DDDDD") == {"D", "DD", "DDD", "DDDD", "DDDDD"}
     assert len(oracle.rethrows("ARDVX")) == 31
     for dice in ("AADDX", "AAAV9", "RRRR9"):
@@ -100,7 +100,7 @@ def test_rethrows_are_the_different_sets_of_faces() -> None:
 
 
 @pytest.mark.parametrize("num_players", range(2, 7))
-def test_random_games_end_in_order(num_players: int) -> None:
+def test_random_games_keep_turn_order_and_share_one_win(num_players: int) -> None:
     random = Random(num_players)
     game = Game(Options(max_turns=6, columns=2, score_open_rows=True), num_players, num_players - 1)
     seats = []
@@ -126,7 +126,7 @@ def test_random_games_end_in_order(num_players: int) -> None:
         ("DDDD9", ("aside", "D")),
     ],
 )
-def test_illegal_decisions_are_refused(dice: str, decision: Decision) -> None:
+def test_illegal_decision_raises(dice: str, decision: Decision) -> None:
     game = Game(Options(), 2)
     game.fall(dice)
     with pytest.raises(IllegalDecision):
@@ -134,6 +134,6 @@ def test_illegal_decisions_are_refused(dice: str, decision: Decision) -> None:
 
 
 @pytest.mark.parametrize(("num_players", "first"), [(1, 0), (7, 0), (2, 2), (2, -1)])
-def test_seats_are_checked(num_players: int, first: int) -> None:
+def test_wrong_number_of_players_or_first_seat_raises(num_players: int, first: int) -> None:
     with pytest.raises(ValueError, match="no game"):
         Game(Options(), num_players, first)

@@ -1,4 +1,4 @@
-"""The rules of Poker Figures as its source tells them, as the oracle and as the kernels play them."""
+"""Tests of the rules of Poker Figures with the source's examples, on the oracle and on the kernels."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ QUEENS = "DDD99", "DDDVX", "DD99A", "DDDDD", "DDDDA"  # 8 + 6 + 6 + 20 + 8
 
 @pytest.fixture(params=[OracleTable, Script], ids=["oracle", "kernels"])
 def table(request: pytest.FixtureRequest) -> Any:
-    """Makes a table, from the number of players and the options."""
+    """Return a class that makes a table from the number of players and the options."""
     return request.param
 
 
-# --- The sums of the source ------------------------------------------------------------------------------
+# --- Examples from the source ----------------------------------------------------------------------------
 
 
 def test_source_two_throws_of_six_queens_in_one_turn(table: Any) -> None:
-    """D D V R D = 6 and D D 9 9 V = 6; queens must be open, since the first column asks 7."""
+    """D D V R D and D D 9 9 V are 6 each. Queens must be open first, as the first column needs 7."""
     game = table()
     game.score_in("D", "DDD9V")
     game.give_up()
@@ -44,7 +44,7 @@ def test_source_aces_are_246(table: Any) -> None:
 
 
 @pytest.mark.parametrize(("opened", "scores"), [(True, [28, 192]), (False, [0, 384])])
-def test_source_queens_are_192_and_doubled_384(table: Any, opened: bool, scores: list[int]) -> None:
+def test_source_queens_score_192_or_384_when_doubled(table: Any, opened: bool, scores: list[int]) -> None:
     game = table()
     if opened:
         game.score_in("D", "DDD9X")
@@ -55,7 +55,7 @@ def test_source_queens_are_192_and_doubled_384(table: Any, opened: bool, scores:
     assert game.scores() == scores
 
 
-def test_source_sequences_are_195(table: Any) -> None:
+def test_source_sequences_score_195(table: Any) -> None:
     game = table()
     game.score_in("S", "9XVDR")
     for faces, de_mao in (("XVDRA", True), ("9XVDR", False), ("9XVDR", True), ("XVDRA", True), ("XVDRA", False)):
@@ -69,8 +69,8 @@ def test_source_sequences_are_195(table: Any) -> None:
     assert game.scores() == [30, 195]
 
 
-def test_source_summing_queens_nine_twelve_fourteen(table: Any) -> None:
-    """D D D D 9, then D X R R 9; of these the queen and the pilo stay, and with D R D V 9 it is 14."""
+def test_source_summed_queens_are_nine_twelve_fourteen(table: Any) -> None:
+    """D D D D 9, then D X R R 9. The queen and the pilo stay, and D R D V 9 makes it 14."""
     game = table(sum_throws=True)
     game.throw("DDDD9")
     game.set_aside("D")
@@ -83,7 +83,7 @@ def test_source_summing_queens_nine_twelve_fourteen(table: Any) -> None:
 
 
 @pytest.mark.parametrize(("faces", "value"), [("VVVDV", 100), ("AAAAR", 200), ("AAAAD", 100), ("XXXXX", 100)])
-def test_source_pokers_count_de_mao_alone(table: Any, faces: str, value: int) -> None:
+def test_source_pokers_count_only_de_mao(table: Any, faces: str, value: int) -> None:
     game = table(poker_row=True)
     game.throw(faces)
     game.again(faces[0], faces[0])
@@ -93,8 +93,8 @@ def test_source_pokers_count_de_mao_alone(table: Any, faces: str, value: int) ->
     assert game.cells(0, "P") == [value]
 
 
-def test_source_everybody_who_has_opened_counts_double(table: Any) -> None:
-    """The player who closes, and the others who have opened; one of the four has not."""
+def test_source_every_player_with_an_opened_row_counts_double(table: Any) -> None:
+    """This includes the player who closes the row. One of the four players has not opened it."""
     game = table(4)
     game.score_in("V", "VVV9A", "VVVAA")
     game.score_in("V", "VVV9A")
@@ -103,7 +103,7 @@ def test_source_everybody_who_has_opened_counts_double(table: Any) -> None:
     assert game.scores() == [2 * 3 * 13, 2 * 3 * 7, 0, 2 * 3 * 45]
 
 
-def test_source_the_game_ends_with_one_row_left_and_never_asks_for_pokers(table: Any) -> None:
+def test_source_game_ends_with_one_row_left_apart_from_pokers(table: Any) -> None:
     game = table(poker_row=True, columns=1)
     for row in "ARDVPX":
         if game.seat == 1:
@@ -121,11 +121,11 @@ def test_source_the_game_ends_with_one_row_left_and_never_asks_for_pokers(table:
     assert game.shares() == [1, 0]
 
 
-# --- What may be written ---------------------------------------------------------------------------------
+# --- Legal writes ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("column", range(5))
-def test_source_refuses_less_than_the_columns_least(table: Any, column: int) -> None:
+def test_source_write_below_the_columns_least_value_is_illegal(table: Any, column: int) -> None:
     game = table()
     game.score_in("D", *("DDDD9",) * column)
     taken = []
@@ -138,7 +138,7 @@ def test_source_refuses_less_than_the_columns_least(table: Any, column: int) -> 
     assert min(taken) == [7, 6, 6, 8, 8][column]
 
 
-def test_source_refuses_a_closed_row_and_a_full_one(table: Any) -> None:
+def test_source_write_in_a_closed_or_full_row_is_illegal(table: Any) -> None:
     game = table()
     game.score_in("A", *ACES)
     for seat in (1, 0):
@@ -149,7 +149,7 @@ def test_source_refuses_a_closed_row_and_a_full_one(table: Any) -> None:
         game.give_up()
 
 
-def test_de_mao_is_all_five_in_the_latest_throw(table: Any) -> None:
+def test_de_mao_means_all_five_dice_in_the_latest_throw(table: Any) -> None:
     game = table()
     game.throw("DDDDV")
     game.again("V", "D")
@@ -159,7 +159,7 @@ def test_de_mao_is_all_five_in_the_latest_throw(table: Any) -> None:
     assert game.cells(0, "D") == [10, 20]
 
 
-def test_writing_before_the_last_throw_goes_on_with_all_five(table: Any) -> None:
+def test_write_before_the_last_throw_continues_with_five_dice(table: Any) -> None:
     game = table()
     for row, faces in (("D", "DDDDV"), ("F", "DDDVV"), ("S", "ARDVX")):
         assert (game.seat, game.shown) == (0, "")
@@ -169,7 +169,7 @@ def test_writing_before_the_last_throw_goes_on_with_all_five(table: Any) -> None
     assert (game.seat, game.throws, list(game.turns)) == (1, 0, [1, 0])
 
 
-def test_after_the_last_throw_one_writes_or_passes(table: Any) -> None:
+def test_after_the_last_throw_a_player_writes_or_passes(table: Any) -> None:
     game = table(sum_throws=True)
     game.throw("DDDD9")
     assert game.may_set_aside("D")
@@ -182,13 +182,13 @@ def test_after_the_last_throw_one_writes_or_passes(table: Any) -> None:
     assert (game.seat, game.throws, game.shown) == (1, 0, "")
 
 
-def test_nothing_is_set_aside_without_the_variant(table: Any) -> None:
+def test_setting_aside_is_illegal_without_sum_throws(table: Any) -> None:
     game = table()
     game.throw("DDDD9")
     assert not any(game.may_set_aside(row) for row in "ARDVX")
 
 
-def test_a_bound_turn_takes_its_row_alone_and_asks_the_least_of_the_sum(table: Any) -> None:
+def test_bound_turn_allows_only_its_row_and_checks_the_sum(table: Any) -> None:
     game = table(sum_throws=True)
     game.throw("99999")
     assert all(game.may_set_aside(row) for row in "ARDVX")
@@ -204,12 +204,12 @@ def test_a_bound_turn_takes_its_row_alone_and_asks_the_least_of_the_sum(table: A
     game.set_aside("V")
     game.throw("VVVVV")  # de mão: 20
     game.set_aside("V")
-    game.throw("AAAAA")  # nothing, but the sum counts
+    game.throw("AAAAA")  # counts nothing by itself, but the sum is high enough
     game.write("V")
     assert game.cells(1, "V") == [29]
 
 
-def test_a_bound_turn_is_free_again_once_it_has_written(table: Any) -> None:
+def test_bound_turn_is_free_again_after_writing(table: Any) -> None:
     game = table(sum_throws=True)
     game.throw("DDDD9")
     game.set_aside("D")
@@ -221,10 +221,10 @@ def test_a_bound_turn_is_free_again_once_it_has_written(table: Any) -> None:
     assert (game.cells(0, "D"), game.cells(0, "F")) == ([11], [40])
 
 
-# --- The end ---------------------------------------------------------------------------------------------
+# --- The end of a game -----------------------------------------------------------------------------------
 
 
-def test_open_rows_count_where_that_is_agreed_and_once_more_when_they_double(table: Any) -> None:
+def test_open_rows_count_with_score_open_rows_and_can_double(table: Any) -> None:
     game = table(score_open_rows=True)
     game.score_in("A", "AAA9X")
     assert game.scores() == [42, 0]
@@ -235,7 +235,7 @@ def test_open_rows_count_where_that_is_agreed_and_once_more_when_they_double(tab
 
 
 @pytest.mark.parametrize(("open_rows", "shares"), [(False, [1 / 3] * 3), (True, [0.5, 0.5, 0])])
-def test_a_game_that_nobody_closes_is_cut_short_and_shared(table: Any, open_rows: bool, shares: list[float]) -> None:
+def test_game_at_max_turns_is_truncated_and_the_win_shared(table: Any, open_rows: bool, shares: list[float]) -> None:
     game = table(3, max_turns=2, score_open_rows=open_rows)
     game.score_in("F", "AAAXX")
     game.score_in("F", "VVVXX")
@@ -247,7 +247,7 @@ def test_a_game_that_nobody_closes_is_cut_short_and_shared(table: Any, open_rows
     assert list(map(float, game.shares())) == pytest.approx(shares)
 
 
-def test_environments_report_the_cut_as_truncation_with_its_rewards() -> None:
+def test_environment_truncates_at_max_turns_with_final_rewards() -> None:
     env = trialea.envs.poker_figures_v0.env(num_players=2, max_turns=1, score_open_rows=True)
     env.reset(seed=4)
     for agent in env.agent_iter():
