@@ -123,6 +123,14 @@ class _SourceKeyedCache(FunctionCache):  # type: ignore[misc]
         return (*super()._index_key(sig, codegen), _source_digest(self._py_func))
 
 
+LEAN = (0, 63) <= tuple(map(int, numba.__version__.split(".")[:2])) <= (0, 68)
+"""Whether kernels are compiled in the lean way below, which uses parts of numba that only these versions surely have.
+
+With other versions kernels are compiled in numba's usual way, which takes up to twice as long. After a test with a
+newer numba, raise the limit.
+"""
+
+
 class _InlinedLibrary(JITCodeLibrary):  # type: ignore[misc]
     """The LLVM code of a kernel, linked with what the kernel calls, but neither optimised nor made machine code.
 
@@ -208,6 +216,8 @@ def kernel(function: F | None = None, *, allocates: bool = False) -> F | Callabl
         return partial(kernel, allocates=allocates)
     if numba.config.DISABLE_JIT:
         return function
+    if not LEAN:
+        return cast(F, numba.njit(forceinline=True)(function))
     options = {"nopython": True, "forceinline": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     compiled: Any = _Kernel(function, targetoptions=options | {"_nrt": allocates}, pipeline_class=_KernelCompiler)
     return cast(F, compiled)

@@ -70,6 +70,17 @@ def test_report_compiling_is_called_only_while_compiling() -> None:
 
 
 @pytest.mark.skipif(JIT_OFF, reason="nothing is compiled")
+def test_kernel_is_compiled_in_the_usual_way_with_an_unknown_numba(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jit, "LEAN", False)
+
+    def double(number: int) -> int:
+        return 2 * number
+
+    compiled = jit.kernel(double)
+    assert njit(lambda number: compiled(number) + 1)(20) == 41
+
+
+@pytest.mark.skipif(JIT_OFF, reason="nothing is compiled")
 def test_kernel_that_returns_an_array_must_declare_allocation() -> None:
     def same(array: np.ndarray) -> np.ndarray:
         return array
