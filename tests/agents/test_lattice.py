@@ -1,4 +1,4 @@
-"""The lattices of throws in which a player keeps some dice: known values, and sums over every outcome."""
+"""Tests of the lattices used to value throws in which a player keeps some dice."""
 
 from __future__ import annotations
 
@@ -19,26 +19,30 @@ Faces = tuple[int, ...]
 
 @entry
 def expect_patterns(values, shape):
+    """Run `lattice.expect` as compiled code."""
     lattice.expect(values, shape)
 
 
 @entry
 def choose_patterns(values, shape):
+    """Run `lattice.choose_best` as compiled code."""
     lattice.choose_best(values, shape)
 
 
 @entry
 def expect_keeps(values, shape):
+    """Run `lattice.expect_keeps` as compiled code."""
     lattice.expect_keeps(values, shape)
 
 
 @entry
 def choose_keeps(values, shape):
+    """Run `lattice.choose_keeps` as compiled code."""
     lattice.choose_keeps(values, shape)
 
 
 def by_patterns(dice: int, worth: Callable[[Faces], float], throws: int) -> float:
-    """Return the value of a number of throws, with free choice of the dice to keep and of when to stop."""
+    """Return the value of up to `throws` throws when any dice can be kept and play can stop early, by keep patterns."""
     shape = lattice.make_lattice([range(1, 7)] * dice)
     stop = np.array([worth(faces) for faces in product(range(1, 7), repeat=dice)], float)
     values = np.zeros(shape.num_patterns)
@@ -52,7 +56,7 @@ def by_patterns(dice: int, worth: Callable[[Faces], float], throws: int) -> floa
 
 
 def by_keeps(dice: int, worth: Callable[[Faces], float], throws: int) -> float:
-    """Return the same by the lattice of equal dice."""
+    """Return the same value with the lattice that treats equal dice as one."""
     shape = lattice.make_keep_lattice(dice, [1 / 6] * 6)
     stop = np.array([[worth(faces)] for faces in combinations_with_replacement(range(1, 7), dice)], float)
     values = np.zeros((shape.num_keeps, 1))
@@ -71,20 +75,18 @@ each_lattice = pytest.mark.parametrize("value", [by_patterns, by_keeps], ids=["p
 @pytest.mark.nojit
 @each_lattice
 @pytest.mark.parametrize(("throws", "expected"), [(1, 7 / 2), (2, 17 / 4), (3, 14 / 3)])
-def test_the_best_of_one_die_thrown_up_to_three_times(
-    value: Callable[..., float], throws: int, expected: float
-) -> None:
+def test_best_of_one_die_in_up_to_three_throws(value: Callable[..., float], throws: int, expected: float) -> None:
     assert value(1, lambda faces: faces[0], throws) == pytest.approx(expected, abs=1e-13)
 
 
 @each_lattice
 def test_five_of_a_kind_in_three_throws(value: Callable[..., float]) -> None:
-    """The best play keeps the largest group."""
+    """The best play keeps the largest group of equal dice."""
     assert value(5, lambda faces: len(set(faces)) == 1, 3) == pytest.approx(347897 / 7558272, abs=1e-13)
 
 
-def test_the_lattice_is_that_of_all_hands_all_sets_and_all_outcomes() -> None:
-    """252 hands × 31 sets thrown again × everything that may fall, in exact fractions."""
+def test_keep_lattice_matches_exact_sums_over_all_outcomes() -> None:
+    """Covers 252 hands × 31 rerolls × all outcomes, in exact fractions."""
     hands = list(combinations_with_replacement(range(6), 5))
     rng = np.random.default_rng(0)
     worth = {hand: int(rng.integers(0, 1000)) for hand in hands}

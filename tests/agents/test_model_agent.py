@@ -1,4 +1,4 @@
-"""Trained policies as agents: what is read from their files, how they choose, and that no file can run code."""
+"""Tests of trained policies as agents: where models are found, what is rejected, and that files can't run code."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ every_game = pytest.mark.parametrize("name", GAMES)
 
 
 def stock_model(name: str, players: int | None = None, seed: int = 0, **policy: Any) -> MaskablePPO:
-    """An untrained model of sb3-contrib with decided tastes: rounding must not change its choices."""
+    """Return an untrained sb3-contrib model whose choices are so clear that rounding cannot change them."""
     env = gym.make(GAMES[name].gym_id, num_players=players)
     model = MaskablePPO("MlpPolicy", env, n_steps=8, seed=seed, policy_kwargs=policy, device="cpu")
     with torch.no_grad():
@@ -42,10 +42,12 @@ def stock_model(name: str, players: int | None = None, seed: int = 0, **policy: 
 
 @cache
 def some_positions(game: Game) -> States:
+    """Return states of random games."""
     return positions(game, 200)
 
 
 def assert_chooses_like(agent: Any, model: MaskablePPO, game: Game) -> None:
+    """Check that the agent chooses the same actions as the model."""
     states = some_positions(game)
     expected, _ = model.predict(game.observe(states), action_masks=game.masks(states), deterministic=True)
     assert len(np.unique(expected)) >= min(6, game.num_actions)
@@ -54,7 +56,7 @@ def assert_chooses_like(agent: Any, model: MaskablePPO, game: Game) -> None:
 
 @pytest.fixture
 def saved(tmp_path: Path) -> Callable[..., Path]:
-    """Saves a model as a run would, and says where."""
+    """Return a function that saves a model as a training run does, and returns the path."""
 
     def save(name: str, model: MaskablePPO | None = None, game: Game | None = None, place: str = "model.zip") -> Path:
         file = tmp_path / place
@@ -65,7 +67,7 @@ def saved(tmp_path: Path) -> Callable[..., Path]:
     return save
 
 
-# Where a model may lie -------------------------------------------------------------------------------------------
+# Where a model is found ------------------------------------------------------------------------------------------
 
 
 @every_game
@@ -79,7 +81,7 @@ def saved(tmp_path: Path) -> Callable[..., Path]:
         ("my-run/checkpoints/000000002048/model.zip", "my-run/checkpoints/000000002048/model.zip"),
     ],
 )
-def test_chooses_what_the_model_predicts_wherever_it_lies(
+def test_model_is_found_by_file_run_folder_or_checkpoint(
     name: str, place: str, named: str, saved: Callable[..., Path], tmp_path: Path
 ) -> None:
     model = stock_model(name)
@@ -89,7 +91,7 @@ def test_chooses_what_the_model_predicts_wherever_it_lies(
 
 
 @every_game
-def test_a_run_folder_means_its_model_and_before_that_its_newest_checkpoint(
+def test_run_folder_loads_its_model_or_else_the_newest_checkpoint(
     name: str, saved: Callable[..., Path], tmp_path: Path
 ) -> None:
     old, new, final = (stock_model(name, seed=seed) for seed in range(3))
@@ -106,7 +108,7 @@ def test_a_run_folder_means_its_model_and_before_that_its_newest_checkpoint(
     [{}, {"activation_fn": "ReLU"}, {"net_arch": {"pi": [24], "vf": [8, 8]}}, {"net_arch": []}],
     ids=str,
 )
-def test_reads_what_maskable_ppo_alone_has_saved(name: str, policy: dict[str, Any], tmp_path: Path) -> None:
+def test_models_saved_by_maskable_ppo_itself_load(name: str, policy: dict[str, Any], tmp_path: Path) -> None:
     if "activation_fn" in policy:
         policy = {**policy, "activation_fn": getattr(torch.nn, policy["activation_fn"])}
     model = stock_model(name, **policy)
@@ -115,38 +117,38 @@ def test_reads_what_maskable_ppo_alone_has_saved(name: str, policy: dict[str, An
 
 
 @every_game
-def test_a_saved_model_loads_in_stock_maskable_ppo(name: str, saved: Callable[..., Path]) -> None:
+def test_saved_model_loads_in_maskable_ppo(name: str, saved: Callable[..., Path]) -> None:
     model = stock_model(name)
     loaded = MaskablePPO.load(saved(name, model), device="cpu")
     assert_chooses_like(ModelAgent(game_of(name), snapshot(loaded.policy)), model, game_of(name))
 
 
 @every_game
-def test_is_called_after_its_file_or_folder(name: str, saved: Callable[..., Path], tmp_path: Path) -> None:
+def test_agent_is_named_after_its_file_or_folder(name: str, saved: Callable[..., Path], tmp_path: Path) -> None:
     saved(name, place="lr-0.5/model.zip")
     assert ModelAgent.load(tmp_path / "lr-0.5", game_of(name)).name == "lr-0.5"
     assert ModelAgent.load(tmp_path / "lr-0.5" / "model.zip", game_of(name)).name == "model"
 
 
-def test_where_nothing_lies_the_error_says_so(tmp_path: Path) -> None:
+def test_missing_model_raises(tmp_path: Path) -> None:
     with pytest.raises(ModelFileError, match="there is no model at .*nothing.zip"):
         ModelAgent.load(tmp_path / "nothing.zip", game_of("no_dice"))
     with pytest.raises(ModelFileError, match="no model.zip and no checkpoint"):
         ModelAgent.load(tmp_path, game_of("no_dice"))
 
 
-# Models for something else ---------------------------------------------------------------------------------------
+# Models that do not fit ------------------------------------------------------------------------------------------
 
 
 @every_game
-def test_a_model_for_another_number_of_players_is_refused_naming_both(name: str, saved: Callable[..., Path]) -> None:
+def test_model_for_another_player_count_raises_and_names_both(name: str, saved: Callable[..., Path]) -> None:
     fewest, more = game_of(name).num_players, more_players(name)
     file = saved(name, stock_model(name, more), game_of(name, more))
     with pytest.raises(ModelFileError, match=f"{name} with {more} players .*, not {name} with {fewest} players"):
         ModelAgent.load(file, game_of(name))
 
 
-def test_a_model_for_other_options_is_refused_naming_both(saved: Callable[..., Path]) -> None:
+def test_model_for_other_options_raises_and_names_both(saved: Callable[..., Path]) -> None:
     file = saved("no_dice", game=game_of("no_dice", target=20))
     with pytest.raises(ModelFileError, match=r"2 players \(target=20.*, not no_dice with 2 players \(target=30"):
         ModelAgent.load(file, game_of("no_dice"))
@@ -162,14 +164,14 @@ def test_model_for_another_game_raises_and_names_both(saved: Callable[..., Path]
 
 
 @every_game
-def test_a_stock_model_that_does_not_fit_is_refused_with_both_sizes(name: str, tmp_path: Path) -> None:
+def test_maskable_ppo_model_of_another_size_raises_and_names_both(name: str, tmp_path: Path) -> None:
     stock_model(name, more_players(name)).save(tmp_path / "stock")
     large, small = game_of(name, more_players(name)).observation_size, game_of(name).observation_size
     with pytest.raises(ModelFileError, match=f"observations of {large} numbers .* has {small} numbers"):
         ModelAgent.load(tmp_path / "stock.zip", game_of(name))
 
 
-def test_an_activation_that_is_not_known_is_refused_by_name(tmp_path: Path) -> None:
+def test_unknown_activation_raises_and_names_it(tmp_path: Path) -> None:
     stock_model("no_dice", activation_fn=torch.nn.ELU).save(tmp_path / "stock")
     with pytest.raises(OptionError, match="tanh, relu, got 'elu'"):
         ModelAgent.load(tmp_path / "stock.zip", game_of("no_dice"))
@@ -179,7 +181,7 @@ def test_an_activation_that_is_not_known_is_refused_by_name(tmp_path: Path) -> N
 
 
 def rewrite(file: Path, members: dict[str, str | bytes | None]) -> None:
-    """Replace members of a zip archive; None leaves one out."""
+    """Replace members of a zip archive; None removes one."""
     with zipfile.ZipFile(file) as archive:
         contents = {name: archive.read(name) for name in archive.namelist()}
     with zipfile.ZipFile(file, "w") as archive:
@@ -189,6 +191,7 @@ def rewrite(file: Path, members: dict[str, str | bytes | None]) -> None:
 
 
 def edited_weights(file: Path, edit: Callable[[dict[str, Any]], Any]) -> bytes:
+    """Return the file's weights after an edit, as bytes."""
     weights = torch.load(io.BytesIO(zipfile.ZipFile(file).read("policy.pth")), weights_only=True)
     content = io.BytesIO()
     torch.save(edit(weights), content)
@@ -196,6 +199,7 @@ def edited_weights(file: Path, edit: Callable[[dict[str, Any]], Any]) -> bytes:
 
 
 def edit_facts(file: Path, **changes: Any) -> None:
+    """Replace facts in the model's JSON."""
     facts = json.loads(zipfile.ZipFile(file).read("trialea.json"))
     rewrite(file, {"trialea.json": json.dumps({**facts, **changes})})
 
@@ -246,14 +250,14 @@ DAMAGES: dict[str, Callable[[Path], Any]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_file_is_a_model_file_error(damage: str, saved: Callable[..., Path]) -> None:
+def test_damaged_model_file_raises(damage: str, saved: Callable[..., Path]) -> None:
     file = saved("no_dice")
     DAMAGES[damage](file)
     with pytest.raises(ModelFileError):
         ModelAgent.load(file, game_of("no_dice"))
 
 
-def test_a_flipped_byte_anywhere_in_the_weights_is_noticed(saved: Callable[..., Path]) -> None:
+def test_any_flipped_byte_in_the_weights_is_detected(saved: Callable[..., Path]) -> None:
     file = saved("no_dice", stock_model("no_dice", net_arch=[]))
     whole = file.read_bytes()
     with zipfile.ZipFile(file) as archive:
@@ -266,7 +270,7 @@ def test_a_flipped_byte_anywhere_in_the_weights_is_noticed(saved: Callable[..., 
 
 
 class Payload:
-    """What makes a folder when it is unpickled."""
+    """An object that makes a folder when it is unpickled."""
 
     def __init__(self, mark: Path) -> None:
         self.mark = mark
@@ -276,6 +280,7 @@ class Payload:
 
 
 def torch_file(value: Any, zipped: bool) -> bytes:
+    """Return an object saved by torch, as bytes."""
     content = io.BytesIO()
     torch.save(value, content, _use_new_zipfile_serialization=zipped)
     return content.getvalue()
@@ -293,7 +298,7 @@ def test_code_in_the_weights_is_not_run(kind: str, saved: Callable[..., Path], t
     mark, file = tmp_path / "mark", saved("no_dice")
     hostile = HOSTILE_WEIGHTS[kind](Payload(mark))
     torch.load(io.BytesIO(hostile), weights_only=False) if kind != "a pickle" else pickle.loads(hostile)
-    assert mark.is_dir()  # so it would work
+    assert mark.is_dir()  # without protection the code runs
     mark.rmdir()
     rewrite(file, {"policy.pth": hostile})
     with pytest.raises(ModelFileError, match="model.zip"):
@@ -312,10 +317,10 @@ def test_code_in_the_data_is_not_run(with_facts: bool, saved: Callable[..., Path
     assert_chooses_like(ModelAgent.load(file, game_of("no_dice")), model, game_of("no_dice"))
     assert not mark.exists()
     pickle.loads(base64.b64decode(hostile[":serialized:"]))
-    assert mark.is_dir()  # so it would work
+    assert mark.is_dir()  # without protection the code runs
 
 
-def test_a_network_that_says_no_numbers_does_not_choose() -> None:
+def test_network_that_returns_nan_raises() -> None:
     game = game_of("no_dice")
     network = nn.Linear(game.observation_size, game.num_actions)
     nn.init.constant_(network.bias, np.nan)
@@ -323,11 +328,11 @@ def test_a_network_that_says_no_numbers_does_not_choose() -> None:
         ModelAgent(game, network).act(game.start([0, 1]))
 
 
-# Drawing actions -------------------------------------------------------------------------------------------------
+# Sampling actions ------------------------------------------------------------------------------------------------
 
 
 @every_game
-def test_a_sampling_agent_draws_from_the_policy_and_from_its_own_stream(name: str) -> None:
+def test_sampling_agent_follows_its_policy_with_its_own_seed(name: str) -> None:
     game = game_of(name)
     network = snapshot(stock_model(name).policy)
     with torch.no_grad():
@@ -346,7 +351,7 @@ def test_a_sampling_agent_draws_from_the_policy_and_from_its_own_stream(name: st
 
 
 @every_game
-def test_probabilities_are_those_of_maskable_ppo(name: str) -> None:
+def test_probabilities_match_maskable_ppo(name: str) -> None:
     game, model = game_of(name), stock_model(name)
     states = some_positions(game)
     observations, masks = game.observe(states), game.masks(states)
@@ -360,7 +365,7 @@ def test_probabilities_are_those_of_maskable_ppo(name: str) -> None:
 
 
 @every_game
-def test_a_snapshot_does_not_change_when_the_learner_does(name: str) -> None:
+def test_snapshot_does_not_change_when_the_learner_trains(name: str) -> None:
     model, states = stock_model(name), some_positions(game_of(name))
     agent = ModelAgent(game_of(name), snapshot(model.policy))
     before = agent.action_probabilities(states)

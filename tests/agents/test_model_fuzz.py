@@ -1,4 +1,4 @@
-"""Damaged files: whatever is in a model file, it loads and plays legally or is refused, and no table is believed."""
+"""Property tests of damaged files: a model either plays legally or raises an error, and damaged tables are detected."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ quick = settings(max_examples=150, deadline=None, suppress_health_check=[HealthC
 
 
 def policy_weights(game: Game, seed: int = 0) -> dict[str, torch.Tensor]:
+    """Return small random weights of a policy."""
     generator = torch.Generator().manual_seed(seed)
     shapes = {"mlp_extractor.policy_net.0": (3, game.observation_size), "action_net": (game.num_actions, 3)}
     weights = {}
@@ -57,11 +58,13 @@ def write_valid(kind: str, file: Path) -> None:
 
 
 def members_of(file: Path) -> dict[str, bytes]:
+    """Return the contents of a zip archive by name."""
     with zipfile.ZipFile(file) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
 def zipped(members: dict[str, bytes], compression: int = zipfile.ZIP_STORED) -> bytes:
+    """Return a zip archive as bytes."""
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", compression) as archive:
         for name, member in members.items():
@@ -71,6 +74,7 @@ def zipped(members: dict[str, bytes], compression: int = zipfile.ZIP_STORED) -> 
 
 @cache
 def valid(kind: str, folder: Path) -> tuple[bytes, dict[str, bytes]]:
+    """Return a valid model file, and its members."""
     file = folder / f"{kind}.zip"
     write_valid(kind, file)
     return file.read_bytes(), members_of(file)
@@ -78,16 +82,18 @@ def valid(kind: str, folder: Path) -> tuple[bytes, dict[str, bytes]]:
 
 @cache
 def states() -> States:
+    """Return states on which loaded models play."""
     return positions(GAME, 20)
 
 
 @pytest.fixture(scope="session")
 def originals(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder for the valid files."""
     return tmp_path_factory.mktemp("originals")
 
 
 def assert_plays_or_is_refused(file: Path) -> bool:
-    """Load a model and let it play; whether it was not refused."""
+    """Load a model and let it play; return False if it is rejected with an error."""
     try:
         agent = make_agent(str(file), GAME)
     except (ModelFileError, OptionError) as error:
@@ -108,7 +114,7 @@ json_values = st.recursive(
 
 @st.composite
 def flipped(draw: st.DrawFn, content: bytes) -> bytes:
-    """Some bytes changed, then perhaps cut short."""
+    """Change some bytes, and perhaps cut off the end."""
     changed = bytearray(content)
     for _ in range(draw(st.integers(1, 4))):
         changed[draw(st.integers(0, len(changed) - 1))] = draw(st.integers(0, 255))
@@ -116,14 +122,14 @@ def flipped(draw: st.DrawFn, content: bytes) -> bytes:
 
 
 def places_in(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """The path of every value in nested JSON."""
+    """Return the path of every value in nested JSON."""
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     return [path, *(place for key, part in inner for place in places_in(part, (*path, key)))]
 
 
 @st.composite
 def changed_json(draw: st.DrawFn, content: bytes) -> bytes:
-    """One value, at any depth, replaced by another of any type."""
+    """Replace one value at any depth by another value of any type."""
     value = json.loads(content)
     *before, last = draw(st.sampled_from(places_in(value)[1:]))
     parent = value
@@ -135,7 +141,7 @@ def changed_json(draw: st.DrawFn, content: bytes) -> bytes:
 
 @st.composite
 def changed_weights(draw: st.DrawFn, content: bytes) -> bytes:
-    """One tensor of another shape, type, layout or value, or under another name."""
+    """Give one tensor another shape, type, layout, value or name."""
     weights = dict(torch.load(io.BytesIO(content), weights_only=True))
     name = draw(st.sampled_from([*weights]))
     weight = weights.pop(name)
@@ -162,7 +168,7 @@ def changed_weights(draw: st.DrawFn, content: bytes) -> bytes:
 
 @st.composite
 def damaged(draw: st.DrawFn, kind: str, folder: Path) -> bytes:
-    """A model file with one thing wrong in it, which may be harmless."""
+    """Return a model file with one change, which can be harmless."""
     content, members = valid(kind, folder)
     how = draw(st.sampled_from(["bytes", "drop", "member", "pickle", "json", "json", "weights", "weights"]))
     if how == "bytes":
@@ -185,7 +191,7 @@ def damaged(draw: st.DrawFn, kind: str, folder: Path) -> bytes:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_damaged_model_file_plays_legally_or_is_refused(kind: str, originals: Path, tmp_path: Path) -> None:
+def test_damaged_model_file_plays_legally_or_raises(kind: str, originals: Path, tmp_path: Path) -> None:
     @quick
     @given(damaged(kind, originals))
     def check(content: bytes) -> None:
@@ -198,11 +204,11 @@ def test_a_damaged_model_file_plays_legally_or_is_refused(kind: str, originals: 
     check()
 
 
-# Particular files ------------------------------------------------------------------------------------------------
+# Special cases ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["policy.pth", "trialea.json"])
-def test_a_zip_bomb_is_refused_unread(
+def test_zip_bomb_is_rejected_before_it_is_read(
     name: str, originals: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("trialea.agents.model_file.MOST_WEIGHTS", 2**20)
@@ -215,7 +221,7 @@ def test_a_zip_bomb_is_refused_unread(
 
 
 @pytest.mark.parametrize("hidden", [[10**12], [1] * 10**5, [10**6, 10**6], [0], [True], [], "4", None, [4.0, 3]])
-def test_declared_layers_are_not_made_before_they_fit(hidden: Any, originals: Path, tmp_path: Path) -> None:
+def test_declared_layer_sizes_are_checked_before_allocation(hidden: Any, originals: Path, tmp_path: Path) -> None:
     members = valid("afterstate", originals)[1]
     facts = json.loads(members["trialea.json"])
     content = zipped({**members, "trialea.json": json.dumps({**facts, "hidden": hidden}).encode()})
@@ -225,14 +231,14 @@ def test_declared_layers_are_not_made_before_they_fit(hidden: Any, originals: Pa
 
 @pytest.mark.parametrize("text", [b"\xff\xfe", b"[" * 10**5, b"1" * 10**5, b"", b'["\\ud800"]'])
 @pytest.mark.parametrize("kind", KINDS)
-def test_json_that_cannot_be_read_is_refused(kind: str, text: bytes, originals: Path, tmp_path: Path) -> None:
+def test_unreadable_json_raises(kind: str, text: bytes, originals: Path, tmp_path: Path) -> None:
     members = valid(kind, originals)[1]
     name = "data" if kind == "stock" else "trialea.json"
     (tmp_path / "model.zip").write_bytes(zipped({**members, name: text}))
     assert not assert_plays_or_is_refused(tmp_path / "model.zip")
 
 
-def test_a_member_that_is_there_twice_plays_or_is_refused(originals: Path, tmp_path: Path) -> None:
+def test_duplicate_member_raises(originals: Path, tmp_path: Path) -> None:
     file = tmp_path / "model.zip"
     file.write_bytes(valid("policy", originals)[0])
     with warnings.catch_warnings(), zipfile.ZipFile(file, "a") as archive:
@@ -259,10 +265,10 @@ def test_only_regular_files_are_opened(originals: Path, tmp_path: Path) -> None:
             ModelAgent.load(path, GAME)
 
 
-# Tables in the cache ---------------------------------------------------------------------------------------------
+# Cached tables ---------------------------------------------------------------------------------------------------
 
 
-def test_a_damaged_table_is_computed_again(tmp_path: Path) -> None:
+def test_damaged_table_is_computed_again(tmp_path: Path) -> None:
     table = np.arange(60.0).reshape(3, 4, 5)
 
     def read() -> tuple[np.ndarray, dict[str, Any]]:

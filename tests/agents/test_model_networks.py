@@ -1,4 +1,4 @@
-"""Networks as agents: the mode, type and output of a user's network, normalized observations, and export to ONNX."""
+"""Tests of networks as agents: modes, dtypes, output shapes, normalized observations and ONNX export."""
 
 from __future__ import annotations
 
@@ -23,16 +23,17 @@ from trialea.envs.game import Game
 
 
 def network_for(game: Game, *more: nn.Module) -> nn.Sequential:
+    """Return a small network for a game."""
     torch.manual_seed(0)
     layers = nn.Linear(game.observation_size, 32), nn.Tanh(), *more, nn.Linear(32, game.num_actions)
     return nn.Sequential(*layers)
 
 
-# Modes, types and outputs ----------------------------------------------------------------------------------------
+# Modes, dtypes and outputs ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("layer", [nn.Dropout(0.5), nn.BatchNorm1d(32)])
-def test_a_network_acts_in_eval_mode_and_is_left_in_its_own(layer: nn.Module) -> None:
+def test_network_acts_in_eval_mode_and_keeps_its_own_mode(layer: nn.Module) -> None:
     game = game_of("no_dice")
     network, states = network_for(game, layer), positions(game, 50)
     agent = ModelAgent(game, network)
@@ -45,7 +46,7 @@ def test_a_network_acts_in_eval_mode_and_is_left_in_its_own(layer: nn.Module) ->
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
-def test_a_network_of_another_floating_point_type_acts(dtype: torch.dtype) -> None:
+def test_network_of_another_dtype_acts(dtype: torch.dtype) -> None:
     game = game_of("no_dice")
     states = positions(game, 50)
     agent = ModelAgent(game, network_for(game).to(dtype))
@@ -53,7 +54,7 @@ def test_a_network_of_another_floating_point_type_acts(dtype: torch.dtype) -> No
     assert np.allclose(agent.action_probabilities(states).sum(axis=1), 1.0)
 
 
-def test_a_network_that_needs_gradients_acts() -> None:
+def test_network_that_requires_gradients_acts() -> None:
     game = game_of("no_dice")
     scale = nn.Parameter(torch.ones(()))
 
@@ -76,7 +77,7 @@ OUTPUTS: dict[str, Callable[[torch.Tensor, int], Any]] = {
 
 
 @pytest.mark.parametrize("given", OUTPUTS)
-def test_an_output_of_another_shape_is_refused_with_both(given: str) -> None:
+def test_wrong_output_shape_raises_and_names_both_shapes(given: str) -> None:
     game = game_of("no_dice")
 
     class Wrong(nn.Module):
@@ -93,13 +94,13 @@ def test_an_output_of_another_shape_is_refused_with_both(given: str) -> None:
 
 @pytest.fixture(scope="module")
 def normalized(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, MaskablePPO, VecNormalize]:
-    """A model that was trained behind VecNormalize, and its statistics."""
+    """Return a model trained behind VecNormalize, and its statistics."""
     game = game_of("no_dice")
     env = VecNormalize(DummyVecEnv([lambda: gym.make(GAMES["no_dice"].gym_id)] * 2))
     model = MaskablePPO("MlpPolicy", env, n_steps=32, batch_size=64, n_epochs=1, device="cpu", seed=0)
     model.learn(64)
     with torch.no_grad():
-        model.policy.action_net.weight *= 30  # decided choices, which rounding does not change
+        model.policy.action_net.weight *= 30  # clear choices that rounding does not change
     file = tmp_path_factory.mktemp("normalized") / "stock.zip"
     model.save(file)
     env.training = False
@@ -108,12 +109,12 @@ def normalized(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Maskable
 
 
 @pytest.mark.parametrize("load", [ModelAgent.load, make_agent])
-def test_a_model_trained_on_normalized_observations_is_refused_with_the_remedy(load: Any, normalized: Any) -> None:
+def test_normalized_model_without_statistics_names_the_remedy(load: Any, normalized: Any) -> None:
     with pytest.raises(ModelFileError, match=r"normalized observations.*normalize=VecNormalize\.load"):
         load(normalized[0], game_of("no_dice"))
 
 
-def test_with_its_statistics_it_plays_as_in_training(normalized: Any) -> None:
+def test_normalized_model_with_statistics_plays_as_in_training(normalized: Any) -> None:
     file, model, env = normalized
     game = game_of("no_dice")
     states = positions(game, 200)
@@ -123,7 +124,7 @@ def test_with_its_statistics_it_plays_as_in_training(normalized: Any) -> None:
     assert np.array_equal(agent.act(states), expected)
 
 
-def test_other_statistics_are_refused(normalized: Any) -> None:
+def test_statistics_that_do_not_fit_raise(normalized: Any) -> None:
     other = VecNormalize(DummyVecEnv([lambda: gym.make(GAMES["no_dice"].gym_id, num_players=3)]))
     rewards = VecNormalize(DummyVecEnv([lambda: gym.make(GAMES["no_dice"].gym_id)]), norm_obs=False)
     for statistics in (other, rewards, "vecnormalize.pkl"):
@@ -131,7 +132,7 @@ def test_other_statistics_are_refused(normalized: Any) -> None:
             ModelAgent.load(normalized[0], game_of("no_dice"), normalize=statistics)
 
 
-def test_normalized_rewards_alone_are_no_reason_to_refuse(tmp_path: Path) -> None:
+def test_model_with_only_normalized_rewards_loads(tmp_path: Path) -> None:
     env = VecNormalize(DummyVecEnv([lambda: gym.make(GAMES["no_dice"].gym_id)]), norm_obs=False)
     model = MaskablePPO("MlpPolicy", env, n_steps=32, batch_size=32, n_epochs=1, device="cpu", seed=0)
     model.learn(32)
@@ -140,7 +141,7 @@ def test_normalized_rewards_alone_are_no_reason_to_refuse(tmp_path: Path) -> Non
     assert ModelAgent.load(tmp_path / "stock.zip", game_of("no_dice")).name == "stock"
 
 
-def test_statistics_beside_a_model_without_its_observations_refuse_it(normalized: Any, tmp_path: Path) -> None:
+def test_statistics_file_beside_a_model_means_it_was_normalized(normalized: Any, tmp_path: Path) -> None:
     model, env = normalized[1:]
     model.save(tmp_path / "stock.zip", exclude=["_last_obs"])
     assert ModelAgent.load(tmp_path / "stock.zip", game_of("no_dice")).name == "stock"
@@ -152,8 +153,8 @@ def test_statistics_beside_a_model_without_its_observations_refuse_it(normalized
 # ONNX ------------------------------------------------------------------------------------------------------------
 
 
-def test_an_exported_policy_plays_as_the_agent(tmp_path: Path, normalized: Any) -> None:
-    """On 1,000 positions; the agent's network has a normalization, and stands in train mode."""
+def test_exported_onnx_policy_plays_like_the_agent(tmp_path: Path, normalized: Any) -> None:
+    """Compares 1,000 positions. The network normalizes its input and is in train mode."""
     game, file = game_of("no_dice"), tmp_path / "policy.onnx"
     agent = ModelAgent.load(normalized[0], game, normalize=normalized[2])
     agent.network.train()
@@ -172,7 +173,7 @@ def test_an_exported_policy_plays_as_the_agent(tmp_path: Path, normalized: Any) 
     assert one[1].shape == (1,) and one[1] == actions[0]
 
 
-def test_without_onnx_the_error_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_export_without_onnx_raises_and_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "onnxscript", None)
     game = game_of("no_dice")
     with pytest.raises(MissingExtraError, match=r"pip install 'trialea\[onnx\]'"):

@@ -1,4 +1,4 @@
-"""Processes that share work end with the process that started them."""
+"""Tests of worker processes: they end with their parent, and missing libraries are named."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ for _ in parallel(joblib.delayed(time.sleep)(seconds) for seconds in (0, 0, 60, 
 
 
 def descendants(pid: int) -> set[int]:
-    """Return the processes that a process has started, and those that these have started."""
+    """Return the processes that a process has started, directly or indirectly."""
     children = {
         int(child) for task in Path(f"/proc/{pid}/task").iterdir() for child in (task / "children").read_text().split()
     }
@@ -47,7 +47,7 @@ def test_workers_end_within_seconds_of_a_killed_parent() -> None:
         time.sleep(0.1)
 
 
-def test_a_missing_library_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_library_raises_and_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "joblib", None)
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(MissingExtraError, match=r"a tournament needs 'joblib'.*trialea\[tournament\]"):

@@ -1,4 +1,4 @@
-"""Policies of their own for each seat: one file, one agent. And what is refused where Ray is not installed."""
+"""Tests of agents with one policy per seat, and of RLlib configurations when Ray is not installed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ every_game = pytest.mark.parametrize("name", GAMES)
 
 
 def some_weights(game: Game, seed: int) -> dict[str, torch.Tensor]:
-    """An untrained policy of decided tastes, under the names of stable-baselines3."""
+    """Return an untrained policy with clear choices, under the names of stable-baselines3."""
     generator = torch.Generator().manual_seed(seed)
     shapes = {"mlp_extractor.policy_net.0": (8, game.observation_size), "action_net": (game.num_actions, 8)}
     weights: dict[str, torch.Tensor] = {}
@@ -48,7 +48,7 @@ def test_each_seat_is_played_by_its_own_policy(name: str, tmp_path: Path) -> Non
         assert mine.any() and np.array_equal(actions[mine], own.act(states[mine].view(np.recarray)))
 
 
-def test_a_policy_that_was_written_is_the_agent_that_it_was(tmp_path: Path) -> None:
+def test_written_policy_plays_as_before(tmp_path: Path) -> None:
     game = game_of("no_dice")
     write_policy(tmp_path / "model.zip", game.description(), some_weights(game, 1), "tanh")
     states = positions(game, 100)
@@ -57,14 +57,14 @@ def test_a_policy_that_was_written_is_the_agent_that_it_was(tmp_path: Path) -> N
     assert [path.name for path in tmp_path.iterdir()] == ["model.zip"]
 
 
-def test_is_evaluated_like_any_agent(tmp_path: Path) -> None:
+def test_seats_agent_is_evaluated_like_any_other(tmp_path: Path) -> None:
     game = game_of("no_dice")
     write_seats(tmp_path / "model.zip", game, [some_weights(game, seat) for seat in range(2)], "relu")
     found = evaluate(game, [str(tmp_path), "random"], num_games=20)
     assert nth(found, 0).regret is not None and nth(found, 0).regret.per_decision > 0
 
 
-def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
+def test_seats_file_that_does_not_fit_raises(tmp_path: Path) -> None:
     game, other = game_of("no_dice"), game_of("no_dice", 3)
     file = tmp_path / "model.zip"
     with pytest.raises(OptionError, match="agents must be one for each of 2 seats, got 1"):
@@ -84,7 +84,7 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
 # Without Ray -----------------------------------------------------------------------------------------------------
 
 
-def test_without_ray_the_error_names_the_extra(tmp_path: Path) -> None:
+def test_training_without_ray_raises_and_names_the_extra(tmp_path: Path) -> None:
     code = """
 import sys
 sys.modules["ray"] = None
@@ -117,12 +117,12 @@ except MissingExtraError as error:
         ("players=9", "num_players must be a whole number from 2 to 8"),
     ],
 )
-def test_a_configuration_that_does_not_fit_is_refused(change: str, said: str) -> None:
+def test_invalid_rllib_configuration_raises(change: str, said: str) -> None:
     with pytest.raises(OptionError) as error:
         load_config("configs/no_dice_rllib.yaml", [change])
     assert said in str(error.value)
 
 
-def test_the_shipped_configuration_says_what_it_is() -> None:
+def test_shipped_rllib_configuration_has_the_documented_values() -> None:
     config: Any = load_config("configs/no_dice_rllib.yaml", ["ppo.n_steps=16"])
     assert (config.algorithm, config.policies, config.ppo.n_steps, config.ppo.gamma) == ("rllib", "shared", 16, 1.0)

@@ -1,4 +1,4 @@
-"""The trained agents that come with the package, how runs get among them, and their results."""
+"""Tests of the trained agents in the package, of publishing runs, and of the published results."""
 
 from __future__ import annotations
 
@@ -28,20 +28,21 @@ every_animal = pytest.mark.parametrize(("game", "name"), ANIMALS)
 
 
 def players_of(game: str, name: str) -> list[int]:
+    """Return the numbers of players that the agent supports."""
     players = zoo.about(game, name)["config"]["players"]
     return players if isinstance(players, list) else [players]
 
 
-# What is there ---------------------------------------------------------------------------------------------------
+# Agents in the package -------------------------------------------------------------------------------------------
 
 
-def test_both_kinds_exist_for_both_games_of_skill() -> None:
+def test_zoo_has_both_kinds_of_agents_for_both_games_of_skill() -> None:
     for game in ("no_dice", "poker_figures"):
         assert {"zoo:ppo-2p", "zoo:afterstate-2p"} <= set(zoo.names(game))
 
 
 @every_animal
-def test_each_plays_legally_with_each_number_of_players(game: str, name: str) -> None:
+def test_zoo_agent_plays_legally_with_each_number_of_players(game: str, name: str) -> None:
     for players in players_of(game, name):
         described = make_game(game, players)
         agent, states = make_agent(name, described), positions(described, 50)
@@ -50,7 +51,7 @@ def test_each_plays_legally_with_each_number_of_players(game: str, name: str) ->
 
 
 @every_animal
-def test_each_says_how_it_was_trained(game: str, name: str, tmp_path: Path) -> None:
+def test_zoo_agent_describes_how_it_was_trained(game: str, name: str, tmp_path: Path) -> None:
     about = zoo.about(game, name)
     (tmp_path / "config.yaml").write_text(json.dumps(about["config"]))
     assert load_config(tmp_path / "config.yaml").game == game
@@ -61,7 +62,7 @@ def test_each_says_how_it_was_trained(game: str, name: str, tmp_path: Path) -> N
     assert zoo.file_of(game, name).stat().st_size < 1_000_000
 
 
-def test_who_is_not_there_is_named_with_those_who_are() -> None:
+def test_unknown_zoo_agent_raises_and_names_the_known_ones() -> None:
     with pytest.raises(UnknownNameError, match="no agent 'zoo:nobody' for no_dice. Its agents .*zoo:ppo-2p"):
         make_agent("zoo:nobody", make_game("no_dice"))
     with pytest.raises(UnknownNameError, match="chess"):
@@ -74,7 +75,7 @@ def test_who_is_not_there_is_named_with_those_who_are() -> None:
 
 @every_animal
 @pytest.mark.parametrize("damage", ["cut", "flipped"])
-def test_a_damaged_file_is_refused(game: str, name: str, damage: str, tmp_path: Path) -> None:
+def test_damaged_zoo_file_raises(game: str, name: str, damage: str, tmp_path: Path) -> None:
     content = bytearray(zoo.file_of(game, name).read_bytes())
     if damage == "cut":
         content = content[: len(content) // 2]
@@ -85,10 +86,10 @@ def test_a_damaged_file_is_refused(game: str, name: str, damage: str, tmp_path: 
         make_agent(str(tmp_path / "bad.zip"), make_game(game, players_of(game, name)[0]))
 
 
-# How a run gets there --------------------------------------------------------------------------------------------
+# Publishing a run ------------------------------------------------------------------------------------------------
 
 
-def test_a_published_run_plays_as_before_and_leaves_the_rest_behind(tmp_path: Path) -> None:
+def test_published_run_plays_as_before_and_is_smaller(tmp_path: Path) -> None:
     config = tiny()
     assert run(config, tmp_path / "run")
     target = publish(tmp_path / "run", "mine", tmp_path / "zoo")
@@ -103,7 +104,7 @@ def test_a_published_run_plays_as_before_and_leaves_the_rest_behind(tmp_path: Pa
     assert sorted(path.name for path in target.parent.iterdir()) == ["mine.json", "mine.zip"]
 
 
-def test_so_does_an_afterstate_agent(tmp_path: Path) -> None:
+def test_published_afterstate_agent_plays_as_before(tmp_path: Path) -> None:
     config = load_config(
         "configs/afterstate_no_dice.yaml", ["games=8", "batch=8", "options.target=6", "measure.times=1"]
     )
@@ -115,7 +116,7 @@ def test_so_does_an_afterstate_agent(tmp_path: Path) -> None:
     assert np.array_equal(before.act(states), after.act(states))
 
 
-def test_an_unfinished_run_stays_outside(tmp_path: Path) -> None:
+def test_publishing_an_unfinished_run_raises(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match=r"no finished run: there is no model\.zip"):
         publish(tmp_path, "mine", tmp_path)
 
@@ -124,7 +125,7 @@ def test_an_unfinished_run_stays_outside(tmp_path: Path) -> None:
 
 
 @every_animal
-def test_the_pages_show_what_was_measured_and_what_was_measured_is_for_these_rows(game: str, name: str) -> None:
+def test_docs_show_the_measured_figures(game: str, name: str) -> None:
     figures: dict[str, Any] = zoo.about(game, name)["figures"]
     rows = [row for row in ROWS if (row.game, row.agent) == (game, name)]
     assert [row.command for row in rows] == list(figures)
@@ -149,13 +150,13 @@ def test_results_are_written_between_the_marks(tmp_path: Path, monkeypatch: pyte
     assert len(differences(tmp_path, changed)) == len(PAGES)
 
 
-def test_a_page_without_marks_is_refused() -> None:
+def test_page_without_marks_raises() -> None:
     with pytest.raises(OptionError, match="must hold the marks"):
         replaced("a page", "a part")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("row", [row for row in ROWS if not row.against or row.game == "poker_figures"], ids=str)
-def test_measured_anew_the_figures_are_the_same(row: Row) -> None:
-    """Those that need no table of four players; to what is shown of them."""
+def test_figures_measured_again_are_unchanged(row: Row) -> None:
+    """Only figures that need no table for four players; compared to the digits shown."""
     assert differences(ROOT, list(measured((row,)))) == []

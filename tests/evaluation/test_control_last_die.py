@@ -1,7 +1,7 @@
-"""Last Die as the suite's control: nobody decides anything, so whatever finds skill in it is broken.
+"""Tests that use Last Die as a control: nobody decides anything, so no measure may find skill in it.
 
-The evaluation must find none; and the simulation must agree with the exact laws of a round, by tests that are keen
-enough to notice dice with one face too likely by 2 %.
+The simulation must also follow the exact distributions of a round, and the statistical tests must be sensitive
+enough to detect dice with one face 2 % too likely.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from trialea.agents.last_die.laws import UNIT, points_laws, throws_law
 from trialea.envs.game import Game, States
 from trialea.evaluation import Evaluation, evaluate
 
-# --- The evaluation finds no skill ------------------------------------------------------------------------------
+# --- No skill is found ------------------------------------------------------------------------------------------
 
 
 @cache
 def compared(duplicate: bool, agents: tuple[str, ...] = ("random", "solver")) -> Evaluation:
+    """Return a cached evaluation of agents at Last Die."""
     return evaluate(game_of("last_die", 4), list(agents), num_games=2000, seed=1, duplicate=duplicate, confidence=0.999)
 
 
@@ -33,18 +34,18 @@ def test_no_agent_is_better_than_another(duplicate: bool) -> None:
     low, high = found.versus_first()[0].difference.interval
     assert low <= 0 <= high
     for low, high in column(found, "interval"):
-        assert low <= 0.5 <= high  # each holds two of the four seats
+        assert low <= 0.5 <= high  # each agent holds two of the four seats
 
 
-def test_with_the_same_dice_the_difference_is_nothing_at_all() -> None:
-    """Whoever plays a seat, the dice fall alike: every unit comes out even, to the last game."""
+def test_duplicate_dice_leave_no_difference_at_all() -> None:
+    """The dice do not depend on the agents, so every unit is even."""
     found = compared(True)
     assert found.versus_first()[0].difference.mean == pytest.approx(0, abs=1e-15)
     assert column(found, "win_rate") == pytest.approx([0.5, 0.5], abs=1e-15)
 
 
 @pytest.mark.parametrize("duplicate", [pytest.param(True, marks=pytest.mark.slow), False])
-def test_each_of_four_wins_a_quarter_and_regrets_nothing(duplicate: bool) -> None:
+def test_each_of_four_players_wins_a_quarter_with_zero_regret(duplicate: bool) -> None:
     found = compared(duplicate, ("random", "solver", "random", "solver"))
     for low, high in (
         *column(found, "interval"),
@@ -52,23 +53,23 @@ def test_each_of_four_wins_a_quarter_and_regrets_nothing(duplicate: bool) -> Non
     ):
         assert low <= 1 / 4 <= high
     assert nth(found, 0).regret is not None
-    assert [regret.per_decision for regret in column(found, "regret")] == [0.0] * 4  # exactly
-    assert [regret.decisions for regret in column(found, "regret")] == [0] * 4  # none of them mattered
+    assert [regret.per_decision for regret in column(found, "regret")] == [0.0] * 4  # exactly zero
+    assert [regret.decisions for regret in column(found, "regret")] == [0] * 4  # no decision mattered
     assert not any(regret.worst for regret in column(found, "regret"))
     assert found.to_json()["regret_per_decision"] == [0.0] * 4
 
 
-# --- The simulation follows the exact law -----------------------------------------------------------------------
+# --- The simulation follows the exact distributions -------------------------------------------------------------
 
 
 def engine_throws(game: Game, states: States) -> States:
-    """The engine's own dice."""
+    """Play one throw with the engine's own dice."""
     game.step(states, np.zeros(len(states), np.int64))
     return states
 
 
 def generated_throws(weights: list[float], seed: int) -> Callable[[Game, States], States]:
-    """Dice of a generator, whose faces have these weights, through the engine's loop for throws."""
+    """Return a function that plays throws with dice of another generator, whose faces have these weights."""
     rng = np.random.default_rng(seed)
     edges = np.cumsum(weights) / np.sum(weights)
 
@@ -82,7 +83,9 @@ def generated_throws(weights: list[float], seed: int) -> Callable[[Game, States]
 
 
 def simulate(game: Game, games: int, throws: Callable[[Game, States], States]) -> tuple[np.ndarray, np.ndarray]:
-    """Points of every seat from the opener to the left (R, n) and lengths (R,) of all rounds of so many games."""
+    """Return the points per seat from the opener to the left (R, n), and the lengths (R,), of all rounds of `games`
+    games.
+    """
     n = game.num_players
     states = game.start(np.arange(games))
     length = np.zeros(games, np.int64)
@@ -107,7 +110,7 @@ def simulate(game: Game, games: int, throws: Callable[[Game, States], States]) -
 
 
 def p_value(values: np.ndarray, law: np.ndarray) -> float:
-    """Of a χ² test that whole numbers come from a law; numbers expected less than 20 times are taken together."""
+    """Return the p-value of a χ² test that integers follow a distribution; cells below 20 expected are merged."""
     expected = law * len(values)
     rare = expected < 20
     found = np.bincount(values, minlength=len(law))
@@ -119,7 +122,7 @@ def p_value(values: np.ndarray, law: np.ndarray) -> float:
 
 
 def p_values(game: Game, games: int, throws: Callable[[Game, States], States]) -> list[float]:
-    """Of the points of each seat in a round, of all seats together, and of the length of a round."""
+    """Return the p-values for each seat's points in a round, for all points, and for the length of a round."""
     chain = make_chain(game.num_players, game.options.even_ends_round)
     of_seats, of_all = points_laws(chain)
     points, lengths = simulate(game, games, throws)
@@ -129,7 +132,7 @@ def p_values(game: Game, games: int, throws: Callable[[Game, States], States]) -
     return [*found, p_value(points.sum(axis=1) // UNIT, of_all), p_value(lengths, throws_law(chain))]
 
 
-GAMES = 5000  # of ten rounds for each player: 200,000 rounds of four
+GAMES = 5000  # ten rounds per player: 200,000 rounds with four players
 TABLES = [
     (4, False),
     (4, True),
@@ -141,16 +144,17 @@ TABLES = [
 
 
 def table(players: int, even_ends_round: bool) -> Game:
+    """Return a game of ten rounds per player."""
     return game_of("last_die", players, even_ends_round=even_ends_round, rounds_each=10)
 
 
 @pytest.mark.parametrize(("players", "even_ends_round"), TABLES)
-def test_rounds_of_the_engine_follow_the_exact_laws(players: int, even_ends_round: bool) -> None:
+def test_rounds_of_the_engine_follow_the_exact_distributions(players: int, even_ends_round: bool) -> None:
     found = p_values(table(players, even_ends_round), GAMES, engine_throws)
     assert min(found) > 0.01, found
 
 
-def test_so_do_fair_dice_of_another_generator() -> None:
+def test_rounds_with_another_generators_fair_dice_follow_them_too() -> None:
     found = p_values(table(4, False), GAMES, generated_throws([1.0] * 6, 1))
     assert min(found) > 0.01, found
 
@@ -163,8 +167,8 @@ def test_so_do_fair_dice_of_another_generator() -> None:
         pytest.param(6, 6 * GAMES, marks=pytest.mark.slow),
     ],
 )
-def test_the_test_notices_a_face_that_is_too_likely_by_two_percent(face: int, games: int) -> None:
-    """Which a one shows soonest, since it takes dice out of the game: a probability of 0.1694 in place of 0.1667."""
+def test_dice_with_one_face_two_percent_too_likely_are_detected(face: int, games: int) -> None:
+    """Face 1 takes dice out of the game, so it is detected with fewer games: 0.1694 instead of 0.1667."""
     weights = [1.0] * 6
     weights[face - 1] *= 1.02
     found = p_values(table(4, False), games, generated_throws(weights, 1))
@@ -172,6 +176,6 @@ def test_the_test_notices_a_face_that_is_too_likely_by_two_percent(face: int, ga
 
 
 @pytest.mark.slow
-def test_fair_dice_pass_with_as_many_games_as_it_takes_for_the_other_faces() -> None:
+def test_fair_dice_pass_with_the_larger_number_of_games() -> None:
     found = p_values(table(4, False), 6 * GAMES, generated_throws([1.0] * 6, 1))
     assert min(found) > 0.01, found

@@ -1,4 +1,4 @@
-"""Matches, regret and evaluations."""
+"""Tests of matches, regret and evaluations."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SMALL = Game("no_dice", 2, target=8)
 
 
 class Scripted:
-    """An agent that does what a function of the states says."""
+    """An agent that acts by a function of the states."""
 
     def __init__(self, act: Callable[[States], Any], name: str = "scripted") -> None:
         self.act = act
@@ -35,27 +35,27 @@ class Scripted:
 
 
 @pytest.mark.parametrize(("agents", "seats", "rows"), [(2, 2, 2), (3, 3, 3), (2, 4, 2), (2, 3, 6), (3, 8, 24)])
-def test_seatings_are_fair(agents: int, seats: int, rows: int) -> None:
+def test_seatings_give_every_agent_each_seat_equally_often(agents: int, seats: int, rows: int) -> None:
     seatings = make_seatings(agents, seats)
     assert len({tuple(row) for row in seatings.tolist()}) == len(seatings) == rows
     for seat in range(seats):
         assert (np.bincount(seatings[:, seat], minlength=agents) == rows / agents).all()
-    for row in seatings:  # nobody has two seats more than another
+    for row in seatings:  # no agent has two seats more than another
         assert np.ptp(np.bincount(row, minlength=agents)) <= 1
 
 
-def test_one_agent_is_no_match() -> None:
+def test_one_agent_is_not_enough_for_a_match() -> None:
     with pytest.raises(OptionError, match="agents must be at least 2, got 1"):
         evaluate(SMALL, ["random"])
 
 
-def test_of_more_agents_than_seats_every_choice_plays() -> None:
+def test_more_agents_than_seats_play_every_choice() -> None:
     seatings = make_seatings(4, 2).tolist()
     assert sorted(map(tuple, seatings)) == [(a, b) for a in range(4) for b in range(4) if a != b]
 
 
 @pytest.mark.parametrize("duplicate", [True, False])
-def test_rates_count_only_the_games_that_an_agent_sat_in(duplicate: bool) -> None:
+def test_win_rates_count_only_games_in_which_the_agent_played(duplicate: bool) -> None:
     three = evaluate(SMALL, ["greedy", "random", "greedy"], num_games=600, duplicate=duplicate, regret=False)
     assert three.games == 600
     assert column(three, "starts") == (200, 200, 200)
@@ -73,6 +73,7 @@ def test_rates_count_only_the_games_that_an_agent_sat_in(duplicate: bool) -> Non
 
 
 def watched(game: Game, agents: list[Any], games: int, duplicate: bool = True) -> Decisions:
+    """Play a match and return its decisions."""
     kept: list[Decisions] = []
     play_match(game, agents, num_games=games, seed=3, duplicate=duplicate, watch=kept.append)
     assert len(kept) == 1
@@ -80,7 +81,7 @@ def watched(game: Game, agents: list[Any], games: int, duplicate: bool = True) -
 
 
 def first_throws(decisions: Decisions) -> dict[tuple[int, int, int, int], list[tuple[int, ...]]]:
-    """The dice of each turn's first throw, by seed, unit, seat and turn."""
+    """Return the dice of each turn's first throw, by seed, unit, seat and turn."""
     found: dict[tuple[int, int, int, int], list[tuple[int, ...]]] = {}
     for state, unit in zip(decisions.states, decisions.units, strict=True):
         if state.throws == 1:
@@ -89,11 +90,11 @@ def first_throws(decisions: Decisions) -> dict[tuple[int, int, int, int], list[t
     return found
 
 
-def test_duplicate_dice_give_each_seat_the_same_throws() -> None:
+def test_duplicate_games_give_each_seat_the_same_throws() -> None:
     agents = [make_agent("greedy", SMALL), make_agent("random", SMALL, 7)]
     decisions = watched(SMALL, agents, 20)
     throws = first_throws(decisions)
-    assert len({seed for seed, *_ in throws}) == 10  # two games a seed
+    assert len({seed for seed, *_ in throws}) == 10  # two games per seed
     assert all(len(set(dice)) == 1 for dice in throws.values())
     in_both = [key for key, dice in throws.items() if len(dice) == 2]
     assert {key[3] for key in in_both} >= {0, 1}
@@ -105,7 +106,7 @@ def test_duplicate_dice_give_each_seat_the_same_throws() -> None:
     assert begun == {(unit, agent) for unit in range(10) for agent in range(2)}
 
 
-def test_without_duplicate_every_game_has_dice_of_its_own() -> None:
+def test_games_without_duplicate_have_separate_dice() -> None:
     agents = [make_agent("greedy", SMALL), make_agent("random", SMALL, 7)]
     decisions = watched(SMALL, agents, 20, duplicate=False)
     assert len(np.unique(decisions.states.seed)) == len(np.unique(decisions.units)) == 20
@@ -113,12 +114,12 @@ def test_without_duplicate_every_game_has_dice_of_its_own() -> None:
     assert (found.games, found.units, column(found, "starts")) == (20, 20, (10, 10))
 
 
-def test_games_are_rounded_up_to_full_rounds() -> None:
+def test_number_of_games_is_rounded_up_to_full_rounds() -> None:
     found = evaluate(SMALL, ["random", "greedy"], num_games=7)
     assert (found.games, found.units, column(found, "starts")) == (8, 4, (4, 4))
 
 
-def test_same_agent_on_both_sides() -> None:
+def test_same_agent_object_can_play_both_sides() -> None:
     agent = make_agent("greedy", SMALL)
     found = evaluate(SMALL, [agent, agent], num_games=400)
     assert tuple(found.agents) == ("greedy", "greedy (2)")
@@ -135,10 +136,10 @@ def test_same_agent_on_both_sides() -> None:
 
 
 @pytest.mark.parametrize(("name", "agent"), [(name, agent) for name in GAMES for agent in opponents_of(name)])
-def test_an_agent_against_itself_is_even(name: str, agent: str) -> None:
-    """Two copies, seats rotated: equal starts, an interval round one half, and the seat effect shown.
+def test_agent_against_itself_wins_half(name: str, agent: str) -> None:
+    """Two copies start equally often, the interval includes one half, and the seat effect is shown.
 
-    Of more than two seats each copy has as many as the other, or one more, in turn.
+    With more than two seats the copies hold equally many seats, or take turns at holding one more.
     """
     game = game_of(name, **SHORT[name])
     even = 1 / game.num_players
@@ -154,7 +155,7 @@ def test_an_agent_against_itself_is_even(name: str, agent: str) -> None:
             assert low < seat.effect < high
 
 
-def test_two_random_agents_have_seeds_of_their_own_and_are_equal() -> None:
+def test_two_random_agents_get_different_seeds_and_are_equal() -> None:
     every = [evaluate(SMALL, ["random", "random"], num_games=200, seed=seed, regret=False) for seed in range(20)]
     assert tuple(every[0].agents) == ("random", "random (2)")
     assert nth(every[0], 0).seat_win_rate != nth(every[0], 1).seat_win_rate
@@ -170,7 +171,7 @@ def test_two_random_agents_have_seeds_of_their_own_and_are_equal() -> None:
     assert np.mean([nth(found, 0).win_rate for found in every]) == pytest.approx(0.5, abs=0.03)
 
 
-def test_names_are_made_distinct() -> None:
+def test_equal_names_are_made_distinct() -> None:
     assert distinct_names(["a", "a", "a (2)", "a"]) == ["a", "a (2)", "a (2) (2)", "a (3)"]
 
 
@@ -178,7 +179,7 @@ def test_names_are_made_distinct() -> None:
     ("players", "agents"),
     [(6, ["greedy", "random"]), (8, ["greedy", "random"]), (6, ["greedy", "random", "random"])],
 )
-def test_more_players_are_evaluated_without_regret(players: int, agents: list[str]) -> None:
+def test_games_with_more_players_are_evaluated_without_regret(players: int, agents: list[str]) -> None:
     found = evaluate(Game("no_dice", players, target=8), agents, num_games=60)
     assert nth(found, 0).regret is None
     assert str(players) in found.regret_note
@@ -190,7 +191,7 @@ def test_more_players_are_evaluated_without_regret(players: int, agents: list[st
     assert found.to_json()["regret_per_decision"] == [None] * len(agents)
 
 
-def test_an_illegal_action_names_agent_action_and_position() -> None:
+def test_illegal_action_error_names_agent_action_and_position() -> None:
     rogue = Scripted(lambda states: np.full(len(states), 139), "rogue")
     with pytest.raises(IllegalActionError) as caught:
         evaluate(SMALL, ["greedy", rogue], num_games=4)
@@ -208,12 +209,12 @@ def test_an_illegal_action_names_agent_action_and_position() -> None:
         lambda states: None,
     ],
 )
-def test_no_actions_at_all_names_the_agent(act: Callable[[States], Any]) -> None:
+def test_invalid_action_array_error_names_the_agent(act: Callable[[States], Any]) -> None:
     with pytest.raises(IllegalActionError, match="agent 'scripted' returned an invalid action array"):
         evaluate(SMALL, ["greedy", Scripted(act)], num_games=4)
 
 
-def test_an_agent_cannot_change_the_games() -> None:
+def test_agents_cannot_change_the_games() -> None:
     greedy = make_agent("greedy", SMALL)
 
     def cheat(states: States) -> Any:
@@ -226,7 +227,7 @@ def test_an_agent_cannot_change_the_games() -> None:
     assert cheated == honest
 
 
-def test_options_out_of_range() -> None:
+def test_arguments_out_of_range_raise() -> None:
     for wrong in (
         {"num_games": 0},
         {"num_games": 10**20},
@@ -257,7 +258,7 @@ def test_progress_increases_to_one() -> None:
     assert seen[-1] == 1.0
 
 
-def test_same_seed_same_evaluation() -> None:
+def test_same_seed_gives_the_same_evaluation() -> None:
     first, again, other = (evaluate(SMALL, ["random", "greedy"], num_games=100, seed=s).to_json() for s in (4, 4, 5))
     assert json.dumps(first) == json.dumps(again)
     assert json.dumps(first) != json.dumps(other)
@@ -274,7 +275,7 @@ def test_regrets_of_given_values() -> None:
     assert matters.tolist() == [True, False, True]
 
 
-def test_regret_of_solver_greedy_and_random() -> None:
+def test_regret_is_zero_for_the_solver_and_large_for_random() -> None:
     game = Game("no_dice", 2)
     against_solver = evaluate(game, ["greedy", "solver"], num_games=100)
     against_random = evaluate(game, ["solver", "random"], num_games=100)
@@ -288,13 +289,13 @@ def test_regret_of_solver_greedy_and_random() -> None:
         assert perfect.interval is None
     assert greedy.per_decision is not None and 0 < greedy.per_decision < 2
     assert greedy.optimal_share is not None and 0.85 < greedy.optimal_share < 1
-    assert greedy.by_throw["3"].regret == 0.0  # the fewest points are best when nothing can be thrown again
+    assert greedy.by_throw["3"].regret == 0.0  # without another throw the fewest points are best
     assert random.per_decision is not None and random.per_decision > 30
     assert random.interval is not None and random.interval[0] < random.per_decision < random.interval[1]
 
 
 def by_hand(game: Game, state: Any, action: int) -> float:
-    """The mover's probability of winning after an action, from the rules and the values of turns alone."""
+    """Return the mover's win probability after an action, from the rules and the values between turns."""
     solution: Any = solution_of(game)
     one = np.array([state], game.state_dtype).view(np.recarray)
     after = game.choose(one, np.array([action]))
@@ -309,7 +310,7 @@ def by_hand(game: Game, state: Any, action: int) -> float:
     )
 
 
-def test_regret_is_what_the_rules_give_by_hand() -> None:
+def test_regret_matches_win_probabilities_by_hand() -> None:
     game = Game("no_dice", 2, target=4)
     decisions = watched(game, [make_agent("random", game), make_agent("greedy", game)], 40)
     values = solution_of(game).action_values(decisions.states)
@@ -326,7 +327,7 @@ def test_regret_is_what_the_rules_give_by_hand() -> None:
             assert by_hand(game, decisions.states[i], action) == pytest.approx(values[i, action], abs=1e-12)
 
 
-def test_parts_make_up_the_whole_and_figures_follow_from_the_decisions() -> None:
+def test_regret_parts_add_up_and_match_the_decisions() -> None:
     agents = [make_agent("random", SMALL, 3), make_agent("greedy", SMALL)]
     found = evaluate(SMALL, agents, num_games=60, seed=3, worst=4)
     decisions = watched(SMALL, agents, 60)
@@ -347,7 +348,7 @@ def test_parts_make_up_the_whole_and_figures_follow_from_the_decisions() -> None
         assert len({(m.position, m.action) for m in regret.worst}) == 4
     own = decisions.states.scores[np.arange(len(lost)), decisions.states.mover]
     other = decisions.states.scores[np.arange(len(lost)), 1 - decisions.states.mover]
-    ahead = matters & (decisions.agents == 0) & (own < other)  # points are bad
+    ahead = matters & (decisions.agents == 0) & (own < other)  # points are bad in this game
     assert nth(found, 0).regret.by_standing["ahead"].decisions == ahead.sum()
 
 
@@ -363,7 +364,7 @@ class Flat:
         return np.where(self._game.masks(states) == 1, 3.5, np.nan)
 
 
-def test_where_no_decision_matters_the_regret_is_exactly_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_regret_is_exactly_zero_when_no_decision_matters(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("trialea.evaluation.measures.judges.solution_of", Flat)
     found = evaluate(SMALL, ["random", "greedy"], num_games=20)
     assert found.regret_unit == "milli-points"
@@ -376,7 +377,7 @@ def test_where_no_decision_matters_the_regret_is_exactly_nothing(monkeypatch: py
     assert plain["decisions"] == [0, 0]
 
 
-def test_an_agent_without_any_decision_has_no_regret() -> None:
+def test_agent_without_any_decision_has_no_regret() -> None:
     meter = RegretMeter(SMALL, solution_of(SMALL), 2, 1)
     states = SMALL.start([1])
     zeros = np.zeros(1, np.int64)
@@ -386,7 +387,7 @@ def test_an_agent_without_any_decision_has_no_regret() -> None:
     assert idle.per_decision is None
 
 
-def test_what_does_not_value_actions_is_no_solution_to_judge_by(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_solution_without_action_values_gives_no_regret(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("trialea.evaluation.measures.regret.solve", lambda game: object())
     with pytest.raises(OptionError, match="has no action values"):
         solution_of(SMALL)
@@ -395,7 +396,7 @@ def test_what_does_not_value_actions_is_no_solution_to_judge_by(monkeypatch: pyt
     assert "has no action values" in found.regret_note
 
 
-def test_a_mistake_is_described() -> None:
+def test_worst_mistake_is_described() -> None:
     found = evaluate(Game("no_dice", 2), ["random", "greedy"], num_games=20, worst=2)
     assert nth(found, 0).regret
     mistake = nth(found, 0).regret.worst[0]

@@ -1,4 +1,4 @@
-"""Exact values of policies: against brute force in exact rationals, against play, and against the solution."""
+"""Tests of exact values of policies in No Dice: exact rationals, simulation, and the solution."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ EXACT = 1e-12
 
 
 class Quirky:
-    """A policy that depends on everything that it may depend on, also on faces that look alike.
+    """A policy that depends on everything it may depend on, even on which of two equal faces shows.
 
-    The probability of each action is in proportion to a whole number that is a function of the position.
+    The probability of each action is proportional to an integer computed from the position.
     """
 
     name = "quirky"
@@ -60,7 +60,7 @@ class Quirky:
 
 
 def quirky(options: rules_of.Options) -> oracle.Policy:
-    """The same policy in the oracle's words."""
+    """Return the same policy in the oracle's form."""
 
     def choose(totals: oracle.Totals, mover: int, faces: rules_of.Faces, throws_done: int) -> Mapping[Any, int]:
         total = 5 * throws_done + sum(face * factor for face, factor in zip(faces, (1, 3, 7, 9, 11), strict=True))
@@ -75,6 +75,7 @@ def quirky(options: rules_of.Options) -> oracle.Policy:
 
 @cache
 def expression_actions() -> dict[Any, int]:
+    """Return the action of each expression."""
     return {
         (*expression.dice, expression.bracket) if expression.bracket else expression.dice: NUM_REROLLS + number
         for number, expression in enumerate(EXPRESSIONS)
@@ -82,13 +83,14 @@ def expression_actions() -> dict[Any, int]:
 
 
 def action_of(decision: rules_of.Decision) -> int:
+    """Return the action of an oracle's decision."""
     if isinstance(decision, frozenset):
         return sum(1 << die for die in decision) - 1
     return ADD_UP if decision == "add up" else expression_actions()[decision]
 
 
 class Pure:
-    """Plays the probable action of another agent's policy, and says so as probabilities."""
+    """Plays another agent's actions, and returns them as probabilities."""
 
     def __init__(self, agent: Any, game: Game) -> None:
         self.name, self._agent, self._game = "pure", agent, game
@@ -100,7 +102,7 @@ class Pure:
         return np.eye(self._game.num_actions, dtype=np.float32)[self._agent.act(states)]
 
 
-# --- Against exact rationals -----------------------------------------------------------------------------
+# --- Comparison with exact rationals ---------------------------------------------------------------------
 
 REDUCED = [
     pytest.param(2, 2, 1, "natural", marks=pytest.mark.slow),
@@ -116,10 +118,10 @@ reduced = pytest.mark.parametrize(("players", "target", "throws", "reading"), RE
 
 
 @reduced
-def test_turns_values_and_best_responses_are_the_exact_rationals(
+def test_turns_values_and_best_responses_match_exact_rationals(
     players: int, target: int, throws: int, reading: rules_of.Intermediates
 ) -> None:
-    """A quirky player in seat 0, uniform ones in the others."""
+    """A quirky player in seat 0 meets uniform players in the other seats."""
     game = game_of("no_dice", players, target=target, throws=throws, intermediates=reading)
     options = rules_of.Options(target, throws, reading)
     scores = oracle.all_scores(options, [quirky(options), *[oracle.uniform(options)] * (players - 1)])
@@ -129,7 +131,7 @@ def test_turns_values_and_best_responses_are_the_exact_rationals(
         if mover == 0:
             key = tuple(place for place in range(players) if totals[place] is not None)
             found = known[0].table.scores[key][tuple(totals[place] for place in key)]
-            most = max(of_turn)  # and whatever else puts the mover out
+            most = max(of_turn)  # includes all higher scores that put the mover out
             assert found[:most] == pytest.approx([float(of_turn.get(score, 0)) for score in range(most)], abs=EXACT)
             assert found[most:].sum() == pytest.approx(float(of_turn[most]), abs=EXACT)
     for first in range(players):
@@ -141,8 +143,10 @@ def test_turns_values_and_best_responses_are_the_exact_rationals(
             assert best_response(game, known, seat, first) == pytest.approx(float(best[first]), abs=EXACT)
 
 
-def test_decisions_and_regret_of_one_throw_are_the_exact_rationals() -> None:
-    """Uniform play against the solution, two players to 2, one throw: the only decision is which expression."""
+def test_decisions_and_regret_of_one_throw_match_exact_rationals() -> None:
+    """Uniform play against the solution, with two players, target 2 and one throw. The only decision is the
+    expression.
+    """
     game, options = game_of("no_dice", 2, target=2, throws=1), rules_of.Options(2, 1)
     values = rules_of.solve_two_players(2, 1)
 
@@ -163,7 +167,7 @@ def test_decisions_and_regret_of_one_throw_are_the_exact_rationals() -> None:
 
     @cache
     def of_a_turn(position: oracle.Position) -> tuple[Fraction, Fraction]:
-        """The regret of uniform play and the decisions that are not trivial."""
+        """Return the regret of uniform play, and the number of non-trivial decisions."""
         worths = {score: worth(position, score) for score in range(61)}
         lost, decisions = Fraction(0), 0
         for faces in product(range(6), repeat=5):
@@ -191,11 +195,12 @@ def test_decisions_and_regret_of_one_throw_are_the_exact_rationals() -> None:
     assert list(found.regret_by_throw) == ["1"]
 
 
-# --- Against the solution --------------------------------------------------------------------------------
+# --- Comparison with the solution ------------------------------------------------------------------------
 
 
 @cache
 def evaluated(agent: str, **options: Any) -> ExactEvaluation:
+    """Return a cached exact evaluation of an agent."""
     return evaluate_exactly(game_of("no_dice", 2, **options), agent)
 
 
@@ -204,7 +209,7 @@ sizes = pytest.mark.parametrize("options", SIZES, ids=str)
 
 
 @sizes
-def test_the_solution_cannot_be_exploited(options: dict[str, Any]) -> None:
+def test_solution_cannot_be_exploited(options: dict[str, Any]) -> None:
     found = evaluated("solver", **options)
     assert abs(found.nash_conv) < 1e-9
     assert abs(found.exploitability) < 1e-9
@@ -217,8 +222,8 @@ def test_the_solution_cannot_be_exploited(options: dict[str, Any]) -> None:
 
 @sizes
 @pytest.mark.parametrize("agent", ["greedy", "random"])
-def test_regret_adds_up_to_what_is_lost_to_the_solution(agent: str, options: dict[str, Any]) -> None:
-    """Every decision is judged by what follows under the solution, so the sum over a game telescopes."""
+def test_total_regret_is_the_win_probability_lost_to_the_solution(agent: str, options: dict[str, Any]) -> None:
+    """Every decision is judged under the solution's later play, so the sum over a game telescopes."""
     found = evaluated(agent, **options)
     assert found.regret_per_decision is not None and found.decisions is not None
     assert found.value_vs_equilibrium == pytest.approx(
@@ -233,18 +238,18 @@ def test_regret_adds_up_to_what_is_lost_to_the_solution(agent: str, options: dic
 
 @sizes
 @pytest.mark.parametrize("agent", ["greedy", "random"])
-def test_who_plays_worse_can_be_exploited(agent: str, options: dict[str, Any]) -> None:
+def test_weaker_agents_can_be_exploited(agent: str, options: dict[str, Any]) -> None:
     found = evaluated(agent, **options)
     gains = np.subtract(found.best_response, found.value)
     assert (gains > 0).all()
     assert found.nash_conv == pytest.approx(gains.sum())
     assert found.exploitability == pytest.approx(gains.mean())
-    # The solution is one response to it; it wins what the policy does not win against the solution.
+    # The solution is one possible response. It wins whatever the policy does not win against it.
     assert found.value_vs_equilibrium is not None
     assert np.mean(found.best_response) > 1 - found.value_vs_equilibrium > 0.5
 
 
-def test_a_best_response_is_the_solver_where_the_others_play_the_solution() -> None:
+def test_best_response_to_the_solution_is_as_good_as_the_solution() -> None:
     game = game_of("no_dice", 2, target=6)
     known, solver = tabulate_policy(game, "random"), tabulate_policy(game, "solver")
     values = exact_value(game, [solver, solver])
@@ -252,11 +257,11 @@ def test_a_best_response_is_the_solver_where_the_others_play_the_solution() -> N
     assert best_response(game, [solver, known], 1) == pytest.approx(values[1], abs=EXACT)
 
 
-# --- Against play ----------------------------------------------------------------------------------------
+# --- Comparison with simulation --------------------------------------------------------------------------
 
 
 def assert_wins_agree(game: Game, agents: list[Any], games: int) -> None:
-    """Within 4.5 standard errors in every seat of every seating, seat 0 beginning."""
+    """Check win rates within 4.5 standard errors, for every seat of every seating; seat 0 starts."""
     match = play_match(game, agents, num_games=games * game.num_players, seed=5, duplicate=False)
     known = [tabulate_policy(game, agent) for agent in agents]
     seats = match.seats()
@@ -267,12 +272,12 @@ def assert_wins_agree(game: Game, agents: list[Any], games: int) -> None:
 
 
 @pytest.mark.slow
-def test_two_players_win_as_often_as_they_should() -> None:
+def test_two_player_win_rates_match_simulation() -> None:
     game = game_of("no_dice", 2, target=12)
     assert_wins_agree(game, [make_agent("random", game, seed=7), make_agent("greedy", game)], 10_000)
 
 
-def test_three_players_win_as_often_as_they_should() -> None:
+def test_three_player_win_rates_match_simulation() -> None:
     game = game_of("no_dice", 3, target=4, throws=2)
     random, greedy = make_agent("random", game, seed=3), make_agent("greedy", game)
     assert_wins_agree(game, [random, greedy, greedy], 5_000)
@@ -280,7 +285,7 @@ def test_three_players_win_as_often_as_they_should() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("opponent", ["random", "greedy", "solver"])
-def test_uniform_play_of_the_full_game_wins_as_often_as_in_200_000_games(opponent: str) -> None:
+def test_win_rate_of_random_in_the_full_game_matches_200_000_games(opponent: str) -> None:
     game = game_of("no_dice")
     result = evaluate(
         game, ["random", opponent], num_games=200_000, seed=1, duplicate=False, regret=False, confidence=0.999
@@ -291,7 +296,7 @@ def test_uniform_play_of_the_full_game_wins_as_often_as_in_200_000_games(opponen
     assert low <= exact <= high
 
 
-def test_regret_is_that_of_a_match_against_the_solution() -> None:
+def test_exact_regret_matches_regret_in_a_match() -> None:
     game = game_of("no_dice", 2, target=8)
     exact = evaluated("greedy", target=8)
     match = evaluate(game, ["greedy", "solver"], num_games=8000, seed=2, confidence=0.999)
@@ -311,15 +316,15 @@ def test_regret_is_that_of_a_match_against_the_solution() -> None:
             )
 
 
-# --- More than two players, and more ways to say a policy --------------------------------------------------
+# --- Three players, and other forms of a policy ----------------------------------------------------------
 
 
-def test_three_players_alike_share_what_there_is() -> None:
+def test_three_equal_players_have_equal_values_by_turn_order() -> None:
     game = game_of("no_dice", 3, target=2, throws=2)
     table = tabulate(game, Quirky(game))
     values = win_probabilities(game, [table] * 3)
     assert values.sum(axis=1) == pytest.approx(np.ones(3), abs=EXACT)
-    for first in range(3):  # only the place in the order of turns counts
+    for first in range(3):  # only the place in the turn order matters
         assert values[first] == pytest.approx(np.roll(values[0], first), abs=EXACT)
     for seat in range(3):
         best = best_responses(game, [table] * 3, seat)
@@ -330,12 +335,12 @@ def test_three_players_alike_share_what_there_is() -> None:
     assert found.nash_conv == pytest.approx(nash_conv(game, [Quirky(game)] * 3), abs=EXACT)
 
 
-def test_one_who_is_out_leaves_a_game_of_the_others() -> None:
-    """With target 1 the first who scores is out, and what is left of three players is a game of two."""
+def test_game_continues_between_two_after_one_is_eliminated() -> None:
+    """With target 1 the first player who scores is out. What remains is the two-player game."""
     three, two = game_of("no_dice", 3, target=1, throws=1), game_of("no_dice", 2, target=1, throws=1)
     zero = tabulate(two, make_agent("random", two)).scores[0, 1][0, 0, 0]
     pair = exact_value(two, ["random", "random"])
-    out = (1 - zero) * np.array([1, zero, zero**2]) / (1 - zero**3)  # each seat's chance to be the first who is out
+    out = (1 - zero) * np.array([1, zero, zero**2]) / (1 - zero**3)  # each seat's probability to be the first one out
     expected = [
         out[2] * pair[0] + out[1] * pair[1],
         out[0] * pair[0] + out[2] * pair[1],
@@ -345,7 +350,7 @@ def test_one_who_is_out_leaves_a_game_of_the_others() -> None:
 
 
 @pytest.mark.parametrize("players", [2, 3])
-def test_a_deterministic_agent_is_its_own_probabilities(players: int) -> None:
+def test_deterministic_agent_equals_its_probabilities(players: int) -> None:
     game = game_of("no_dice", players, target=3)
     greedy = make_agent("greedy", game)
     plain, told = tabulate(game, greedy), tabulate(game, Pure(greedy, game))
@@ -354,8 +359,8 @@ def test_a_deterministic_agent_is_its_own_probabilities(players: int) -> None:
         assert np.abs(scores - told.scores[key]).max() < EXACT
 
 
-def test_the_value_of_one_throw_to_one_is_that_of_the_rules() -> None:
-    """A player of one throw to 1 wins as the rules' own arithmetic has it: W = p (1 - W) for both."""
+def test_value_of_target_one_and_one_throw_matches_the_formula() -> None:
+    """Both players have W = p (1 - W), where p is the probability of scoring zero."""
     game = game_of("no_dice", 2, target=1, throws=1)
     chance = rules_of.turn_value(lambda score: Fraction(score == 0), 1)
     assert exact_value(game, ["greedy", "greedy"])[0] == pytest.approx(float(chance / (1 + chance)), abs=EXACT)

@@ -1,4 +1,4 @@
-"""Exact values of trained models, and the command `trialea exploit`."""
+"""Tests of exact values of trained models, and of the command `trialea exploit`."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ GAME = game_of("no_dice", 2, target=3, throws=2)
 
 
 def network(game: Game, seed: int = 0) -> torch.nn.Module:
+    """Return a small network with random weights."""
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         layers = torch.nn.Linear(game.observation_size, 16), torch.nn.Tanh(), torch.nn.Linear(16, game.num_actions)
@@ -32,7 +33,7 @@ def network(game: Game, seed: int = 0) -> torch.nn.Module:
 
 
 class Told:
-    """Says the choices of another agent, or its probabilities, in another way: as float64 that it works out itself."""
+    """Returns another agent's choices or probabilities in another form: its own float64 computation."""
 
     name = "told"
 
@@ -49,7 +50,7 @@ class Told:
 
 
 @pytest.mark.parametrize("sample", [True, False])
-def test_a_network_is_valued_by_what_it_plays(sample: bool) -> None:
+def test_network_value_follows_its_choices_or_probabilities(sample: bool) -> None:
     agent = ModelAgent(GAME, network(GAME), sample=sample)
     assert is_deterministic(agent) is not sample
     table, told = tabulate(GAME, agent), tabulate(GAME, Told(agent))
@@ -59,7 +60,7 @@ def test_a_network_is_valued_by_what_it_plays(sample: bool) -> None:
         assert np.abs(scores.sum(axis=-1) - 1).max() < 1e-12
 
 
-def test_a_network_that_samples_wins_as_often_as_it_should() -> None:
+def test_sampling_network_wins_as_often_as_its_exact_value() -> None:
     agents = [ModelAgent(GAME, network(GAME, seed), sample=True, seed=seed) for seed in (1, 2)]
     match = play_match(GAME, agents, num_games=8000, seed=3, duplicate=False)
     known = [tabulate_policy(GAME, agent) for agent in agents]
@@ -68,12 +69,13 @@ def test_a_network_that_samples_wins_as_often_as_it_should() -> None:
 
 
 def run(*words: str) -> Any:
+    """Run `trialea exploit`."""
     app = typer.Typer()
     app.command(context_settings=WITH_GAME_OPTIONS)(exploit)
     return CliRunner().invoke(app, words)
 
 
-def test_the_command_prints_the_figures_as_json() -> None:
+def test_exploit_prints_json() -> None:
     done = run("no_dice", "greedy", "--players", "2", "--target", "2", "--throws", "1", "--json")
     assert done.exit_code == 0
     found, expected = json.loads(done.stdout), evaluate_exactly(game_of("no_dice", 2, target=2, throws=1), "greedy")
@@ -82,7 +84,7 @@ def test_the_command_prints_the_figures_as_json() -> None:
 
 
 @pytest.mark.parametrize("agent", ["random", "solver"])
-def test_the_command_prints_tables_for_a_person(agent: str) -> None:
+def test_exploit_prints_readable_tables(agent: str) -> None:
     done = run("no_dice", agent, "--target", "2", "--throws", "1")
     assert done.exit_code == 0
     found = evaluate_exactly(game_of("no_dice", 2, target=2, throws=1), agent)
@@ -92,7 +94,7 @@ def test_the_command_prints_tables_for_a_person(agent: str) -> None:
 
 
 @pytest.mark.parametrize("words", [("no_dice", "greedy", "random"), ("no_dice", "greedy", "--depth", "3")])
-def test_the_command_refuses_what_it_does_not_know(words: tuple[str, ...]) -> None:
+def test_exploit_rejects_extra_agents_and_unknown_options(words: tuple[str, ...]) -> None:
     done = run(*words)
     assert isinstance(done.exception, OptionError)
     assert "exactly one agent" in str(done.exception) or "no such option: --depth" in str(done.exception)

@@ -1,4 +1,4 @@
-"""What can be asked of exact values, and what is refused."""
+"""Tests of the functions for exact values: rejected agents, rejected arguments, progress and plain data."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from trialea.evaluation import (
     tabulate_policy,
 )
 
-# --- What can be asked -----------------------------------------------------------------------------------
+# --- Agents that cannot be valued ------------------------------------------------------------------------
 
 
 class Scripted:
-    """An agent made of what it is given."""
+    """An agent made from functions and attributes."""
 
     name = "scripted"
 
@@ -37,10 +37,12 @@ class Scripted:
 
 
 def first_legal(states: States) -> np.ndarray:
+    """Return the first legal actions."""
     return game_of("no_dice", 2, target=2).masks(states).argmax(axis=1)
 
 
 def even(states: States) -> np.ndarray:
+    """Return equal probabilities for all legal actions."""
     masks = game_of("no_dice", 2, target=2).masks(states).astype(float)
     return masks / masks.sum(axis=1, keepdims=True)
 
@@ -100,14 +102,14 @@ WRONG: dict[str, tuple[Scripted, str]] = {
 
 
 @pytest.mark.parametrize("wrong", WRONG)
-def test_agents_that_cannot_be_valued_are_refused(wrong: str) -> None:
+def test_agent_without_a_valid_known_policy_raises(wrong: str) -> None:
     agent, reason = WRONG[wrong]
     with pytest.raises(ValueError, match=f"(?s){reason}"):
         tabulate_policy(game_of("no_dice", 2, target=2), agent)
 
 
 @pytest.mark.parametrize("wrong", [{"deterministic": True}, {"action_probabilities": lambda states: 1 / 0}])
-def test_an_error_of_the_agents_own_is_told_with_its_name_and_the_position(wrong: dict[str, Any]) -> None:
+def test_agents_own_error_gets_a_note_with_name_and_position(wrong: dict[str, Any]) -> None:
     agent = Scripted(lambda states: 1 / 0, **wrong)
     with pytest.raises(ZeroDivisionError) as caught:
         tabulate_policy(game_of("no_dice", 2, target=2), agent)
@@ -116,7 +118,7 @@ def test_an_error_of_the_agents_own_is_told_with_its_name_and_the_position(wrong
 
 
 @pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
-def test_probabilities_may_have_any_number_of_decimals(kind: type[np.floating[Any]]) -> None:
+def test_probabilities_can_have_any_float_type(kind: type[np.floating[Any]]) -> None:
     game = game_of("no_dice", 2, target=2)
     whole = Scripted(first_legal, action_probabilities=lambda states: even(states))
     agent = Scripted(first_legal, action_probabilities=lambda states: even(states).astype(kind))
@@ -124,12 +126,12 @@ def test_probabilities_may_have_any_number_of_decimals(kind: type[np.floating[An
     assert values[0] == pytest.approx(values[1], abs=1e-3)
 
 
-def test_a_person_cannot_be_valued() -> None:
+def test_human_agent_raises() -> None:
     with pytest.raises(OptionError, match="'human' cannot be known"):
         evaluate_exactly(game_of("no_dice", 2, target=2), "human")
 
 
-def test_games_beyond_reach_are_refused() -> None:
+def test_games_too_large_raise() -> None:
     with pytest.raises(OptionError, match="2 or 3 players.*not for 4 players"):
         exact_value(game_of("no_dice", 4), ["greedy"] * 4)
     with pytest.raises(OptionError, match="up to 100.*target 101"):
@@ -138,7 +140,7 @@ def test_games_beyond_reach_are_refused() -> None:
         evaluate_exactly("last_die", "random")
 
 
-def test_what_makes_no_sense_is_refused() -> None:
+def test_wrong_agents_seats_and_first_players_raise() -> None:
     game, other = game_of("no_dice", 2, target=1), game_of("no_dice", 2, target=2)
     known = tabulate_policy(game, "greedy")
     for agents, given in (([known], "1"), ([known] * 3, "3"), ("greedy", "one"), (known, "one"), (None, "one")):
@@ -155,7 +157,7 @@ def test_what_makes_no_sense_is_refused() -> None:
         exact_value(game, [known, known], -1)
 
 
-def test_a_policy_is_worked_out_once() -> None:
+def test_tabulated_policy_is_not_computed_again() -> None:
     game, asked = game_of("no_dice", 2, target=1), []
     agent = Scripted(lambda states: asked.append(len(states)) or first_legal(states), deterministic=True)
     nash_conv(game, [agent, agent])
@@ -174,7 +176,7 @@ def test_progress_increases_to_one() -> None:
     assert shares[-1] == 1
 
 
-def test_the_figures_are_plain_data() -> None:
+def test_figures_are_plain_json_data() -> None:
     found = evaluated("greedy", target=8)
     plain = found.to_json()
     assert json.loads(json.dumps(plain)) == plain
@@ -182,7 +184,7 @@ def test_the_figures_are_plain_data() -> None:
     assert plain["states"] == 64 * (2 * 7776 + 6193)
 
 
-def test_regret_by_score_has_the_only_total_of_a_game_to_one_point() -> None:
+def test_regret_by_score_with_target_one_has_only_total_zero() -> None:
     found = evaluate_exactly(game_of("no_dice", 2, target=1), "greedy")
     assert list(found.regret_by_score) == ["0"]
     assert found.regret_by_score["0"].decisions == pytest.approx(found.decisions)

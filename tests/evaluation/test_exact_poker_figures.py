@@ -1,4 +1,4 @@
-"""Exact values of policies in small games of Poker Figures: in themselves, and against games played."""
+"""Tests of exact values of policies in small games of Poker Figures: consistency and simulation."""
 
 from __future__ import annotations
 
@@ -23,20 +23,23 @@ SMALL: dict[str, Any] = {"rows": "ADS", "columns": 1, "max_turns": 2}
 
 
 def small() -> Game:
+    """Return the small game."""
     return game_of("poker_figures", 2, **SMALL)
 
 
 def solution() -> SmallGameSolution:
+    """Return the game's solution."""
     return shared_solution(small())
 
 
 @cache
 def policy(name: str) -> Any:
+    """Return an agent's tabulated policy."""
     return tabulate_policy(small(), name)
 
 
 class Mixed:
-    """Greedy, but that it takes any legal action one time in four."""
+    """An agent that plays greedily, but takes a random legal action one time in four."""
 
     name = "mixed"
 
@@ -54,7 +57,7 @@ class Mixed:
         return (self.action_probabilities(states).cumsum(axis=1) > draw * (1 - 1e-9)).argmax(axis=1)
 
 
-def test_solvers_win_what_the_solution_says_and_no_response_wins_more() -> None:
+def test_solver_policy_has_the_solutions_value_and_best_response() -> None:
     value = solution().value()
     solver = policy("solver")
     assert exact_value(small(), [solver, solver]) == pytest.approx([value, 1 - value], abs=1e-12)
@@ -64,7 +67,7 @@ def test_solvers_win_what_the_solution_says_and_no_response_wins_more() -> None:
 
 
 @pytest.mark.parametrize("name", ["greedy", "reference"])
-def test_what_an_agent_loses_is_what_its_decisions_cost(name: str) -> None:
+def test_total_regret_is_the_win_probability_lost_to_the_solution(name: str) -> None:
     found = evaluate_exactly(small(), name)
     assert found.value_vs_equilibrium is not None
     assert found.decisions is not None
@@ -77,7 +80,7 @@ def test_what_an_agent_loses_is_what_its_decisions_cost(name: str) -> None:
     assert sum(part.decisions for part in found.regret_by_throw.values()) == pytest.approx(found.decisions)
 
 
-def test_a_policy_of_probabilities_wins_as_often_as_it_does_in_play() -> None:
+def test_mixed_policy_wins_as_often_in_simulation() -> None:
     game = small()
     agents = [Mixed(game), make_agent("solver", game)]
     told = tabulate_policy(game, agents[0])
@@ -86,7 +89,7 @@ def test_a_policy_of_probabilities_wins_as_often_as_it_does_in_play() -> None:
     assert nth(played, 0).win_rate == pytest.approx(expected, abs=4 * 0.5 / 6000**0.5)
 
 
-def test_probabilities_of_one_action_are_that_action() -> None:
+def test_probability_one_for_an_action_equals_playing_it() -> None:
     class Sure(Mixed):
         def action_probabilities(self, states: States) -> np.ndarray:
             return np.eye(self.game.num_actions)[self.greedy.act(states)] * (self.game.masks(states) != 0)
@@ -97,7 +100,7 @@ def test_probabilities_of_one_action_are_that_action() -> None:
         assert getattr(sure, key) == pytest.approx(getattr(greedy, key), abs=1e-12)
 
 
-def test_every_turn_writes_or_ends() -> None:
+def test_probabilities_of_writing_and_ending_sum_to_one() -> None:
     for name in ("solver", "greedy"):
         table = policy(name).table
         assert table.writes.sum(axis=(3, 4)) + table.ends == pytest.approx(1, abs=1e-12)
@@ -108,7 +111,7 @@ def test_every_turn_writes_or_ends() -> None:
     [SMALL, {"rows": "AD", "columns": 2}, {"rows": "XF", "columns": 2, "poker_row": True, "score_open_rows": True}],
     ids=str,
 )
-def test_each_position_has_a_sheet_that_can_be_written(options: dict[str, Any]) -> None:
+def test_each_position_has_a_sheet_that_leads_to_it(options: dict[str, Any]) -> None:
     game = game_of("poker_figures", 2, **options)
     space = moves_of(game).space
     sheets = make_sheets(game, space)
@@ -117,7 +120,7 @@ def test_each_position_has_a_sheet_that_can_be_written(options: dict[str, Any]) 
     assert (found == np.arange(len(sheets))).all()
 
 
-def test_games_beyond_reach_are_refused() -> None:
+def test_games_too_large_raise() -> None:
     with pytest.raises(OptionError, match="38,642 positions in each of 120 turns, each with 1260 decisions"):
         exact.check_in_reach(game_of("poker_figures", 2, columns=1))
     with pytest.raises(OptionError, match="positions between turns, but at most"):

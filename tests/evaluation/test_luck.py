@@ -1,4 +1,4 @@
-"""Luck: results without it are unbiased whatever the values, vary not at all where they can, and add up."""
+"""Tests of luck adjustment: results stay unbiased for any values, lose variance, and split into exact parts."""
 
 from __future__ import annotations
 
@@ -32,21 +32,24 @@ SMALL = Game("no_dice", 2, target=8)
 
 
 def merged(states: States, chances: NDArray[np.float64]) -> tuple[States, NDArray[np.float64], NDArray[np.int64]]:
-    """States that differ in nothing but how they came about, each once; the sums of their chances; and which is which.
+    """Merge states that differ only in their history; return the states, the sums of their chances, and which is
+    which.
 
-    A state's own chance may be any number that is to be added up.
+    A state's chance can be any number to be added up.
     """
     alike = states.copy()
     alike.seed, alike.decisions, alike.turns = 0, 0, 0
-    alike.scores[alike.finished != 0] = 0  # nor by how much anybody is out
-    alike.dice[(states.pending[:, None] >> np.arange(alike.dice.shape[1]) & 1) == 1] = 0  # what they showed before
+    alike.scores[alike.finished != 0] = 0  # nor by how far an eliminated player is over the target
+    alike.dice[(states.pending[:, None] >> np.arange(alike.dice.shape[1]) & 1) == 1] = (
+        0  # the faces shown before the throw
+    )
     raw = np.frombuffer(alike.tobytes(), np.dtype((np.void, alike.dtype.itemsize)))
     _, first, which = np.unique(raw, return_index=True, return_inverse=True)
     return take(alike, first), np.bincount(which.ravel(), chances), which.ravel()
 
 
 def thrown(game: Game, states: States) -> tuple[States, NDArray[np.float64], NDArray[np.int64]]:
-    """Every outcome of the dice that wait in some states: the states after it, its chance, and whose it is."""
+    """Return each outcome of the pending dice: the state after it, its chance, and the index of its origin."""
     after, chances, origin = [], [], []
     for pending in np.unique(states.pending).tolist():
         dice = [die for die in range(8) if pending >> die & 1]
@@ -62,7 +65,7 @@ def thrown(game: Game, states: States) -> tuple[States, NDArray[np.float64], NDA
 
 
 class Wrong:
-    """Values that have nothing to do with the game: any numbers whatever, and their exact mean over the dice."""
+    """Arbitrary values unrelated to the game, with their exact mean over the dice."""
 
     def __init__(self, game: Game) -> None:
         self._game = game
@@ -82,15 +85,15 @@ class Wrong:
         return np.stack([np.bincount(origin, column, len(different)) for column in found.T], axis=1)[which]
 
 
-# --- Unbiased, by the whole tree -----------------------------------------------------------------------------------
+# --- Unbiased over the whole game tree -----------------------------------------------------------------------------
 
 
 def expected_result(
     game: Game, values: ValueFunction, act: Callable[[States], Any], rounds: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
-    """The expectations of the seats' shares and of their adjusted shares (P,), over all games of so many decisions.
+    """Return the expected shares and adjusted shares of the seats (P,) over all games of `rounds` decisions.
 
-    And the chance that a game is longer. Nothing is sampled.
+    The third value is the probability that a game is longer. Nothing is sampled.
     """
     start = game.unthrown()
     adjusted = position_values(game, values, start)[0]
@@ -104,12 +107,12 @@ def expected_result(
         shares += weights[over] @ after.share[over, : game.num_players]
         outcomes, by_chance, origin = thrown(game, take(after, np.flatnonzero(~over)))
         states, chances, _ = merged(outcomes, by_chance * weights[~over][origin])
-    # What is still being played counts as it stands, as if the games were broken off at their last values.
+    # Unfinished games count with their current values, as if they were broken off.
     return shares + chances @ values.state_values(states), adjusted, float(chances.sum())
 
 
 def capricious(game: Game) -> Callable[[States], NDArray[np.int64]]:
-    """Some legal action or other, always the same in the same state; of rethrows only that of the last two dice."""
+    """Return an agent that plays an arbitrary fixed legal action per state; it rerolls only the last two dice."""
 
     def act(states: States) -> NDArray[np.int64]:
         masks = game.masks(states)
@@ -130,7 +133,7 @@ TREES = [
 
 @pytest.mark.parametrize(("players", "options", "rounds"), TREES)
 @pytest.mark.parametrize("wrong", [True, False])
-def test_the_whole_tree_shows_no_bias_whatever_the_values(
+def test_adjusted_results_are_unbiased_over_the_whole_game_tree(
     players: int, options: dict[str, Any], rounds: int, wrong: bool
 ) -> None:
     game = game_of("no_dice", players, **options)
@@ -139,24 +142,24 @@ def test_the_whole_tree_shows_no_bias_whatever_the_values(
     assert going_on < 0.6
     assert adjusted == pytest.approx(shares, abs=1e-12)
     if wrong:
-        assert np.abs(values.chance_values(game.unthrown()) - shares).max() > 0.05  # the values are wrong indeed
+        assert np.abs(values.chance_values(game.unthrown()) - shares).max() > 0.05  # the values really are wrong
 
 
 class Biased(Wrong):
-    """A mean over the dice that is not exact, which no adjustment survives."""
+    """Values whose mean over the dice is not exact, which makes the adjustment biased."""
 
     def chance_values(self, states: States) -> NDArray[np.float64]:
         return super().chance_values(states) + 0.01
 
 
-def test_the_tree_notices_a_mean_that_is_not_exact() -> None:
+def test_inexact_mean_over_the_dice_shows_as_bias() -> None:
     game = game_of("no_dice", 2, target=3, throws=1)
     shares, adjusted, _ = expected_result(game, Biased(game), capricious(game), 6)
     assert np.abs(adjusted - shares).max() > 1e-3
 
 
 @pytest.mark.parametrize("players", [2, 3])
-def test_the_values_of_the_solution_are_their_own_mean_over_the_dice(players: int) -> None:
+def test_solution_values_are_their_own_mean_over_the_dice(players: int) -> None:
     game = game_of("no_dice", players, target=8)
     values, origin = value_function_of(game)
     assert origin == "solution"
@@ -172,7 +175,7 @@ def test_the_values_of_the_solution_are_their_own_mean_over_the_dice(players: in
             after = game.unthrown()
 
 
-# --- The estimate of Poker Figures ---------------------------------------------------------------------------------
+# --- The estimate for Poker Figures --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -184,8 +187,8 @@ def test_the_values_of_the_solution_are_their_own_mean_over_the_dice(players: in
         (2, {"rows": "ADS", "columns": 3}),
     ],
 )
-def test_the_estimate_is_its_own_exact_mean_over_the_dice(players: int, options: dict[str, Any]) -> None:
-    """Before first throws, rethrows, fresh throws after a cell is written, and the next player's first throw."""
+def test_estimate_is_its_own_exact_mean_over_the_dice(players: int, options: dict[str, Any]) -> None:
+    """Covers first throws, rerolls, fresh throws after a write, and the next player's first throw."""
     game = game_of("poker_figures", players, **options)
     values, origin = value_function_of(game)
     assert origin == "estimate"
@@ -198,7 +201,7 @@ def test_the_estimate_is_its_own_exact_mean_over_the_dice(players: int, options:
         assert chances @ found == pytest.approx(expected, abs=1e-10)
         assert found.sum(axis=1) == pytest.approx(1, abs=1e-12)
         masks = game.masks(after)
-        setters = np.flatnonzero(masks[:, ASIDE:PASS].any(axis=1))  # rare enough to be sought
+        setters = np.flatnonzero(masks[:, ASIDE:PASS].any(axis=1))  # rare, so they are picked when they occur
         chosen = rng.choice(setters if len(setters) and rng.random() < 0.5 else len(after))
         legal = np.flatnonzero(masks[chosen])
         writes = legal[legal >= WRITE]
@@ -211,8 +214,8 @@ def test_the_estimate_is_its_own_exact_mean_over_the_dice(players: int, options:
     assert ((1, True, True) in kinds) == options.get("sum_throws", False)
 
 
-def test_the_reference_agent_errs_little_within_its_turn_by_the_estimate() -> None:
-    """What is left are the estimate's own, where one turn ends and the next begins; and greedy's."""
+def test_reference_agent_makes_only_small_errors_within_a_turn() -> None:
+    """Errors by the estimate. The remaining ones occur between turns, where the estimate itself is inexact."""
     game = game_of("poker_figures", 2)
     agents = [make_agent("reference", game), make_agent("greedy", game)]
     kept: list[Decisions] = []
@@ -230,9 +233,7 @@ def test_the_reference_agent_errs_little_within_its_turn_by_the_estimate() -> No
 
 @pytest.mark.parametrize("players", [2, 3])
 @pytest.mark.parametrize("duplicate", [True, False])
-def test_between_players_of_an_equilibrium_nothing_is_left_but_what_the_seats_are_worth(
-    players: int, duplicate: bool
-) -> None:
+def test_equilibrium_players_get_exactly_their_seats_value(players: int, duplicate: bool) -> None:
     game = game_of("no_dice", players, target=8)
     _, luck = measured(game, ["solver"] * players, 60 * players, duplicate=duplicate)
     assert np.ptp(luck.adjusted, axis=0).max() < 1e-9
@@ -245,6 +246,7 @@ def test_between_players_of_an_equilibrium_nothing_is_left_but_what_the_seats_ar
 
 
 def measured(game: Game, names: list[Any], games: int, seed: int = 0, duplicate: bool = True) -> tuple[Match, Any]:
+    """Play a match and return it with its luck adjustment."""
     agents = [make_agent(name, game, 5 + i) for i, name in enumerate(names)]
     schedule = make_schedule(make_seatings(len(agents), game.num_players), games, seed, duplicate)
     meter = LuckMeter(game, value_function_of(game)[0], schedule)
@@ -256,7 +258,7 @@ def measured(game: Game, names: list[Any], games: int, seed: int = 0, duplicate:
 
 
 def one_game(game: Game, agents: list[Agent], values: ValueFunction, seed: int) -> Any:
-    """Start, luck, own and others' errors of every seat in one game (4, P), event by event, and the final shares."""
+    """Return start, luck, own and others' errors of every seat in one game (4, P), and the final shares."""
     states = game.start([seed])
     n = game.num_players
     start = values.chance_values(game.unthrown())[0]
@@ -276,7 +278,7 @@ def one_game(game: Game, agents: list[Agent], values: ValueFunction, seed: int) 
 
 
 @pytest.mark.parametrize("players", [2, 3])
-def test_the_parts_add_up_to_every_result_and_are_what_each_event_brought(players: int) -> None:
+def test_parts_add_up_to_the_result_and_match_each_event(players: int) -> None:
     game = game_of("no_dice", players, target=8)
     names = ["random", "greedy", "solver"][:players]
     match, luck = measured(game, names, 30)
@@ -293,18 +295,18 @@ def test_the_parts_add_up_to_every_result_and_are_what_each_event_brought(player
         assert np.stack([part[g] for part in parts]) == pytest.approx(by_event, abs=1e-12)
 
 
-def test_exact_values_find_no_decision_that_gains_and_none_of_the_solvers_that_loses() -> None:
+def test_errors_are_never_gains_and_zero_for_the_solver() -> None:
     game = game_of("no_dice", 3, target=8)
     match, luck = measured(game, ["random", "greedy", "solver"], 60)
     seats = match.seats()
     assert luck.own_errors.max() < 1e-9
-    assert luck.own_errors[seats == 0].max() < -0.1  # random errs in every game
+    assert luck.own_errors[seats == 0].max() < -0.1  # the random agent errs in every game
     assert np.abs(luck.own_errors[seats == 2]).max() < 1e-9
     assert luck.others_errors[seats == 2].min() > -1e-9
 
 
-def test_an_agent_in_two_seats_answers_for_both() -> None:
-    """Alone at the table it has no others; what it spoils in one seat it gains in the other."""
+def test_agent_in_two_seats_counts_errors_of_both_as_its_own() -> None:
+    """Alone at the table it has no opponents; what it loses in one seat it gains in the other."""
     game = game_of("no_dice", 2, target=8)
     agent = make_agent("random", game, 1)
     schedule = make_schedule(np.array([[0, 0], [0, 1], [1, 0]]), 30, 0, True)
@@ -324,8 +326,8 @@ def test_an_agent_in_two_seats_answers_for_both() -> None:
 # --- Intervals ------------------------------------------------------------------------------------------------------
 
 
-def test_intervals_cover_the_truth_as_often_as_they_say() -> None:
-    """The truth being what a match of many games shows, and the samples parts of it."""
+def test_adjusted_intervals_cover_the_truth_as_often_as_stated() -> None:
+    """A long match gives the truth, and parts of it are the samples."""
     match, luck = measured(SMALL, ["greedy", "solver"], 16_000)
     units = luck.by_unit(match, match.seats() == 0)
     limits = [t_interval(part) for part in units.reshape(80, -1)]

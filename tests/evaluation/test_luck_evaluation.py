@@ -1,4 +1,4 @@
-"""Results without luck in evaluations, tournaments and reports, and on the command line."""
+"""Tests of results adjusted for luck in evaluations, tournaments, reports and on the command line."""
 
 from __future__ import annotations
 
@@ -26,19 +26,20 @@ from trialea.evaluation.tournaments.tournament import read_tournament, run_tourn
 
 SMALL = Game("no_dice", 2, target=8)
 
-# --- In an evaluation ----------------------------------------------------------------------------------------------
+# --- Evaluations ---------------------------------------------------------------------------------------------------
 
 
 @cache
 def greedy_against_solver() -> Any:
+    """Return a cached evaluation with 1,000 games."""
     return evaluate(game_of("no_dice", 2), ["greedy", "solver"], num_games=1000, regret=False)
 
 
-def test_greedy_against_solver_needs_thirty_times_fewer_games() -> None:
+def test_adjustment_needs_25_times_fewer_games_for_greedy_vs_solver() -> None:
     found = greedy_against_solver()
     assert found.luck_values == "solution" and found.luck_note == ""
     greedy, solver = found.agents["greedy"], found.agents["solver"]
-    # A thousand games give this to about a tenth; the documentation has the figure.
+    # With a thousand games this is accurate to about a tenth; the docs have the exact figure.
     assert min(greedy.adjusted.games_saved, solver.adjusted.games_saved) > 25
     (low, high), (raw_low, raw_high) = greedy.adjusted.interval, greedy.interval
     assert (raw_high - raw_low) / (high - low) == pytest.approx(greedy.adjusted.games_saved**0.5, rel=1e-6)
@@ -53,7 +54,7 @@ def test_greedy_against_solver_needs_thirty_times_fewer_games() -> None:
     assert greedy.adjusted.breakdown.own_errors == pytest.approx(-solver.adjusted.breakdown.others_errors)
 
 
-def test_differences_and_the_games_needed_come_without_luck_too() -> None:
+def test_differences_and_games_needed_have_adjusted_figures() -> None:
     found = greedy_against_solver()
     pair = found.pairs["greedy", "solver"]
     difference, needed = pair.difference, pair.games_needed
@@ -66,7 +67,7 @@ def test_differences_and_the_games_needed_come_without_luck_too() -> None:
     assert least <= needed.adjusted.games <= most
 
 
-def test_of_three_agents_at_two_seats_each_pair_has_its_own_figures() -> None:
+def test_each_pair_of_three_agents_has_adjusted_figures() -> None:
     found = evaluate(SMALL, ["greedy", "random", "solver"], num_games=600, regret=False)
     assert len(found.pairs) == 6
     for (a, b), pair in found.pairs.items():
@@ -76,7 +77,7 @@ def test_of_three_agents_at_two_seats_each_pair_has_its_own_figures() -> None:
         assert mine == pytest.approx(pair.win_rate, abs=0.1)
 
 
-def test_a_value_function_of_the_callers_own() -> None:
+def test_user_can_give_a_value_function() -> None:
     class Constant:
         def state_values(self, states: States) -> Any:
             return np.full((len(states), 2), 0.5)
@@ -87,11 +88,11 @@ def test_a_value_function_of_the_callers_own() -> None:
     assert found.luck_values == "given"
     for agent in found.agents.values():
         assert agent.adjusted is not None
-        assert agent.adjusted.win_rate == pytest.approx(agent.win_rate)  # this function sees no luck anywhere
+        assert agent.adjusted.win_rate == pytest.approx(agent.win_rate)  # this function sees no luck at all
         assert agent.adjusted.games_saved in (None, pytest.approx(1))
 
 
-def test_what_is_wrong_with_a_value_function_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_value_function_raises_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     class Flat:
         def state_values(self, states: States) -> Any:
             return np.full((len(states), 2), 0.5)
@@ -117,7 +118,7 @@ def test_what_is_wrong_with_a_value_function_is_said(monkeypatch: pytest.MonkeyP
         evaluate(SMALL, ["greedy", "random"], num_games=40, luck="solution")  # type: ignore[arg-type]
 
 
-def test_without_luck_measured_there_are_no_figures_but_a_note() -> None:
+def test_without_luck_adjusted_figures_are_none_and_a_note_says_why() -> None:
     for found, note in (
         (evaluate(SMALL, ["greedy", "random"], num_games=4, luck=False), ""),
         (evaluate(game_of("last_die", 4), ["random", "solver"], num_games=4), "has no win probabilities"),
@@ -134,18 +135,18 @@ def test_without_luck_measured_there_are_no_figures_but_a_note() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("names", "least"), [(("reference", "greedy"), 2.5), (("reference", "reference"), 5.0)])
-def test_poker_figures_needs_several_times_fewer_games(names: tuple[str, str], least: float) -> None:
-    """The page has the figures of more games: 3.7 and 10.7."""
+def test_adjustment_needs_fewer_games_in_poker_figures(names: tuple[str, str], least: float) -> None:
+    """The docs have the figures from more games: 3.7 and 10.7."""
     found = evaluate(game_of("poker_figures", 2), names, num_games=400, duplicate=False)
     for agent in found.agents.values():
         assert agent.adjusted is not None and agent.adjusted.interval is not None
         assert (agent.adjusted.games_saved or 0) > least
 
 
-# --- In tournaments, reports and on the command line -----------------------------------------------------------------
+# --- Tournaments, reports and the command line -----------------------------------------------------------------------
 
 
-def test_a_tournament_brings_together_what_its_blocks_found(tmp_path: Path) -> None:
+def test_tournament_combines_adjusted_figures_of_its_blocks(tmp_path: Path) -> None:
     names = ["greedy", "random", "solver"]
     config = TournamentConfig(
         game="no_dice", options={"target": 8}, agents=names, games=20, seed=4, block=50, workers=1, resamples=100
@@ -167,7 +168,7 @@ def test_a_tournament_brings_together_what_its_blocks_found(tmp_path: Path) -> N
     assert "Luck was not measured.</p>" in page
 
 
-def test_a_report_shows_what_luck_and_errors_added(tmp_path: Path) -> None:
+def test_report_shows_luck_and_errors(tmp_path: Path) -> None:
     found = greedy_against_solver()
     page = write_report([found], tmp_path / "report.html").read_text("utf-8")
     for name in ("without luck", "games saved", "own errors", "The values come from the exact solution"):
@@ -177,7 +178,7 @@ def test_a_report_shows_what_luck_and_errors_added(tmp_path: Path) -> None:
     assert text.signed(-1e-9) == "+0.0"
 
 
-def test_the_command_takes_luck_out_unless_told_not_to() -> None:
+def test_evaluate_command_adjusts_for_luck_unless_disabled() -> None:
     words = ["evaluate", "no_dice", "greedy", "solver", "--games", "40", "--target", "8"]
     environment = {"COLUMNS": "140", "NO_COLOR": "1"}
     shown = CliRunner().invoke(app, words, env=environment).stdout

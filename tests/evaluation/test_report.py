@@ -1,4 +1,4 @@
-"""Reports: self-contained, whole, escaped."""
+"""Tests of HTML reports: self-contained, complete, escaped and written atomically."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ GAME = Game("no_dice", 2, target=8)
 
 @pytest.fixture(scope="module")
 def evaluations() -> list[Evaluation]:
+    """Return three small evaluations."""
     six = evaluate(Game("no_dice", 6, target=8), ["random", "greedy"], num_games=30)
     return [
         evaluate(GAME, ["random", "greedy"], num_games=40),
@@ -37,7 +38,7 @@ def evaluations() -> list[Evaluation]:
 
 
 class Loads(HTMLParser):
-    """Collects whatever a page would load from elsewhere, and its text."""
+    """= | Collects everything that a page would load from elsewhere, its tags and its text."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -54,13 +55,14 @@ class Loads(HTMLParser):
 
 
 def read(path: Path) -> tuple[str, Loads]:
+    """Return a page and its parsed form."""
     page = path.read_text("utf-8")
     parser = Loads()
     parser.feed(page)
     return page, parser
 
 
-def test_a_report_is_self_contained_and_shows_what_matters(tmp_path: Path, evaluations: list[Evaluation]) -> None:
+def test_report_is_self_contained_and_complete(tmp_path: Path, evaluations: list[Evaluation]) -> None:
     path = write_report(evaluations, tmp_path / "new" / "report.html")
     page, parser = read(path)
     assert parser.loads == []
@@ -85,7 +87,7 @@ def test_a_report_is_self_contained_and_shows_what_matters(tmp_path: Path, evalu
     assert set(re.findall(r'(?:href="|url\()#([^")]+)', page)) <= set(ids)
 
 
-def test_learning_curves(tmp_path: Path, evaluations: list[Evaluation]) -> None:
+def test_report_shows_learning_curves(tmp_path: Path, evaluations: list[Evaluation]) -> None:
     lines = [
         {
             "frames": 1000 * i,
@@ -108,7 +110,7 @@ def test_learning_curves(tmp_path: Path, evaluations: list[Evaluation]) -> None:
 
 
 def test_learning_curves_of_several_runs_show_their_mean(evaluations: list[Evaluation]) -> None:
-    """Of three runs, the last of which was measured once only, for one and for several numbers of players."""
+    """One of the three runs has a single measurement; covers one and several numbers of players."""
     ends = [0.2, 0.4, 0.6]
     runs = [[{"frames": 0, "regret": 1.0}, {"frames": 10, "regret": end}] for end in ends]
     low, high = t_interval(ends)
@@ -136,7 +138,7 @@ def test_names_are_escaped(tmp_path: Path) -> None:
     assert agent.name in parser.text
 
 
-def test_a_report_is_written_whole_or_not_at_all(
+def test_failed_write_keeps_the_old_report(
     tmp_path: Path, evaluations: list[Evaluation], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = write_report(evaluations[:1], tmp_path / "report.html")
@@ -152,13 +154,13 @@ def test_a_report_is_written_whole_or_not_at_all(
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_no_evaluations(tmp_path: Path) -> None:
+def test_report_without_evaluations_raises(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="at least one"):
         write_report([], tmp_path / "report.html")
 
 
 @pytest.mark.parametrize("package", ["jinja2", "matplotlib"])
-def test_a_missing_extra_is_named(
+def test_missing_package_raises_and_names_the_extra(
     tmp_path: Path, evaluations: list[Evaluation], monkeypatch: pytest.MonkeyPatch, package: str
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
@@ -166,27 +168,27 @@ def test_a_missing_extra_is_named(
         report.render(evaluations)
 
 
-def test_importing_is_light() -> None:
+def test_importing_evaluation_loads_no_heavy_packages() -> None:
     loaded = run_python("import sys, trialea.evaluation; print(*sys.modules)").split()
     assert not {"torch", "matplotlib", "jinja2"} & set(loaded)
 
 
 @pytest.mark.parametrize(("agents", "players", "equal"), [(4, 2, 1 / 2), (2, 3, 1 / 2), (3, 3, 1 / 3), (2, 4, 1 / 2)])
-def test_the_win_rate_of_equal_agents_counts_the_seats_at_a_table(agents: int, players: int, equal: float) -> None:
+def test_equal_win_rate_counts_the_seats_at_a_table(agents: int, players: int, equal: float) -> None:
     game = Game("no_dice", players, target=4)
     found = evaluate(game, ["random"] * agents, num_games=24, regret=False, luck=False)
     assert column(found, "equal_win_rate") == pytest.approx([equal] * agents)
 
 
-def test_a_logarithmic_axis_has_plain_numbers() -> None:
-    """Regrets over more than a decade, within one decade, and so close together that the axis is linear."""
+def test_logarithmic_axis_has_plain_number_labels() -> None:
+    """Covers regrets over more than a decade, within one, and so close that the axis is linear."""
     for first, last, label in ((90.0, 0.7, ">10<"), (60.0, 11.0, ">20<"), (63.0, 58.0, ">60<")):
         page = plots.learning_curves([[{"frames": 1, "regret": first}, {"frames": 2, "regret": last}]])
         assert "mathdefault" not in page and "$" not in page
         assert label in page
 
 
-def test_names_in_any_script_come_out_without_a_warning() -> None:
+def test_names_in_any_script_are_drawn_without_warnings() -> None:
     names = ["骰子", "ಆಟ", "a\x07b", "<i>"]
     agents = [Named(name, Game("no_dice", 2, target=4)) for name in names]
     found = evaluate(Game("no_dice", 2, target=4), agents, num_games=12, regret=False)
@@ -196,7 +198,7 @@ def test_names_in_any_script_come_out_without_a_warning() -> None:
 
 
 class Named:
-    """The first legal action, under a given name."""
+    """An agent with a given name that plays the first legal action."""
 
     def __init__(self, name: str, game: Game) -> None:
         self.name, self.game = name, game
@@ -205,7 +207,7 @@ class Named:
         return self.game.masks(states).argmax(axis=1)
 
 
-def test_an_evaluation_is_short_in_a_notebook(evaluations: list[Evaluation]) -> None:
+def test_evaluation_has_a_short_repr_in_a_notebook(evaluations: list[Evaluation]) -> None:
     for evaluation in evaluations:
         assert repr(evaluation).startswith("<Evaluation of ") and len(repr(evaluation)) < 200
         shown = evaluation._repr_html_()

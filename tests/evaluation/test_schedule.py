@@ -1,4 +1,4 @@
-"""Schedules: who plays whom in which seats, and that every agent is treated alike."""
+"""Tests of schedules: who plays whom in which seats, and that all agents are treated equally."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from trialea.evaluation.matches.schedule import balanced_tables, make_schedule, 
 
 
 def meetings(tables: np.ndarray, agents: int) -> np.ndarray:
-    """How often each two agents meet."""
+    """Return how often each two agents meet."""
     met = np.zeros((agents, agents), int)
     for table in tables.tolist():
         for a, b in combinations(table, 2):
@@ -22,7 +22,7 @@ def meetings(tables: np.ndarray, agents: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize(("agents", "seats", "least"), [(7, 3, 7), (9, 2, 9), (10, 4, 30), (13, 6, 20), (40, 6, 200)])
-def test_balanced_tables_seat_everybody_equally_often_and_let_all_meet(agents: int, seats: int, least: int) -> None:
+def test_balanced_tables_are_fair_and_let_all_agents_meet(agents: int, seats: int, least: int) -> None:
     tables = balanced_tables(agents, seats, least)
     assert len(tables) >= least
     assert len({tuple(sorted(table)) for table in tables.tolist()}) == len(tables)
@@ -35,24 +35,24 @@ def test_balanced_tables_seat_everybody_equally_often_and_let_all_meet(agents: i
 
 
 def test_seven_agents_at_seven_tables_of_three_meet_once_each() -> None:
-    """The Fano plane is the design that this one finds."""
+    """The tables are then the lines of the Fano plane."""
     assert meetings(balanced_tables(7, 3, 7), 7).tolist() == [1] * 21
 
 
 @pytest.mark.parametrize("least", [35, 36, 1000])
-def test_where_so_many_tables_are_asked_for_all_play(least: int) -> None:
+def test_all_tables_play_when_that_many_are_requested(least: int) -> None:
     assert len(balanced_tables(7, 3, least)) == comb(7, 3)
     assert len(balanced_tables(4, 2, 6)) == 6
 
 
-def test_rotations_put_each_agent_of_a_table_into_each_seat() -> None:
+def test_rotations_put_each_agent_of_a_table_in_each_seat() -> None:
     seatings = rotations(np.array([[0, 2, 5], [1, 3, 4]]))
     assert seatings.tolist() == [[0, 2, 5], [2, 5, 0], [5, 0, 2], [1, 3, 4], [3, 4, 1], [4, 1, 3]]
     assert (make_seatings(6, 3)[:3] == [[0, 1, 2], [1, 2, 0], [2, 0, 1]]).all()
 
 
 @pytest.mark.parametrize("duplicate", [True, False])
-def test_a_games_dice_follow_from_its_number_alone(duplicate: bool) -> None:
+def test_dice_of_a_game_depend_only_on_its_number(duplicate: bool) -> None:
     schedule = make_schedule(make_seatings(3, 2), 20, 5, duplicate)
     every = np.arange(schedule.games)
     assert schedule.games == 24
@@ -65,6 +65,6 @@ def test_a_games_dice_follow_from_its_number_alone(duplicate: bool) -> None:
     assert not set(other.seeds(every).tolist()) & set(seeds.tolist())
 
 
-def test_more_tables_than_fit_in_memory_are_refused() -> None:
+def test_too_many_tables_raise() -> None:
     with pytest.raises(OptionError, match="at most 1,000,000 tables, got 847,660,528 from 40 agents in 10 seats"):
         make_seatings(40, 10)

@@ -1,4 +1,4 @@
-"""Tournaments: the same figures whoever plays the blocks, resumed without loss, loud where anything is missing."""
+"""Tests of tournaments: reproducible figures, resuming, and errors about anything missing."""
 
 from __future__ import annotations
 
@@ -45,19 +45,21 @@ SMALL: dict[str, Any] = {
 
 
 def config(**changes: Any) -> TournamentConfig:
+    """Return the small configuration with changes."""
     return TournamentConfig(**{**SMALL, **changes})
 
 
 def blocks_in(folder: Path) -> list[str]:
+    """Return the names of the blocks in a run folder."""
     return sorted(path.name for path in (folder / "blocks").iterdir())
 
 
 class Stop(Exception):
-    """What interrupts a tournament in a test."""
+    """Raised to interrupt a tournament."""
 
 
 def stop_after(blocks: int, total: int) -> Any:
-    """A `progress` that stops the tournament once so many of its blocks are finished."""
+    """Return a `progress` that stops the tournament once `blocks` of its blocks are finished."""
 
     def progress(done: float) -> None:
         if done >= blocks / total - 1e-9:
@@ -68,6 +70,7 @@ def stop_after(blocks: int, total: int) -> Any:
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Tournament]:
+    """Return a finished tournament and its folder."""
     folder = tmp_path_factory.mktemp("runs") / "whole"
     return folder, run_tournament(config(), folder)
 
@@ -75,7 +78,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Tournament
 # Figures ---------------------------------------------------------------------------------------------------------
 
 
-def test_its_figures_are_those_of_the_evaluation_with_the_same_seed(finished: tuple[Path, Tournament]) -> None:
+def test_figures_match_an_evaluation_with_the_same_seed(finished: tuple[Path, Tournament]) -> None:
     found = finished[1].evaluation
     same = evaluate(Game("no_dice", 2, target=8), ["random", "greedy", "solver"], num_games=300)
     assert (found.games, found.units) == (300, 50)
@@ -94,7 +97,7 @@ def test_its_figures_are_those_of_the_evaluation_with_the_same_seed(finished: tu
         assert {mistake.position for mistake in mine.worst} == {mistake.position for mistake in theirs.worst}
 
 
-def test_the_run_folder_holds_what_is_documented(finished: tuple[Path, Tournament]) -> None:
+def test_run_folder_has_the_documented_files(finished: tuple[Path, Tournament]) -> None:
     folder, found = finished
     assert {path.name for path in folder.iterdir()} == {"config.yaml", "plan.json", "blocks", "results.json"}
     assert blocks_in(folder) == [f"{block:06d}.npz" for block in range(5)]
@@ -102,7 +105,7 @@ def test_the_run_folder_holds_what_is_documented(finished: tuple[Path, Tournamen
     assert TournamentConfig(**yaml.safe_load((folder / "config.yaml").read_text("utf-8"))) == config()
 
 
-def test_json_has_the_keys_of_an_evaluation_and_its_own(finished: tuple[Path, Tournament]) -> None:
+def test_json_has_the_evaluations_keys_and_its_own(finished: tuple[Path, Tournament]) -> None:
     plain = finished[1].to_json()
     own = "tables games_per_table pairs rating rating_interval rank rank_interval expected anchor resamples cycles"
     assert set(plain) == set(finished[1].evaluation.to_json()) | set(own.split())
@@ -119,10 +122,10 @@ def test_json_has_the_keys_of_an_evaluation_and_its_own(finished: tuple[Path, To
 
 
 @pytest.mark.parametrize(("workers", "block"), [(2, 60), (1, 7), (1, 1000)])
-def test_neither_workers_nor_blocks_change_a_figure(
+def test_workers_and_block_size_do_not_change_the_figures(
     workers: int, block: int, finished: tuple[Path, Tournament], tmp_path: Path
 ) -> None:
-    """Bit for bit where the blocks are the same; regret is added up in another order where they are not."""
+    """Equal blocks give equal bits; other blocks add up regret in another order."""
     found = run_tournament(config(workers=workers, block=block), tmp_path / "run").to_json()
     before = finished[1].to_json()
     if block == SMALL["block"]:
@@ -152,7 +155,7 @@ def test_ray_gives_the_same_figures(finished: tuple[Path, Tournament], tmp_path:
 
 
 @pytest.mark.parametrize("tables", ["all", 6])
-def test_tables_of_three(tables: Any, tmp_path: Path) -> None:
+def test_tables_of_three_players(tables: Any, tmp_path: Path) -> None:
     agents = {"a": "random", "b": "greedy", "c": "random", "d": "greedy", "e": "random", "f": "greedy"}
     settings = {"players": 3, "agents": agents, "games": 30, "tables": tables, "regret": False, "block": 500}
     found = run_tournament(config(**settings), tmp_path / "run")
@@ -166,14 +169,14 @@ def test_tables_of_three(tables: Any, tmp_path: Path) -> None:
     assert set(evaluation.pairs) == set(permutations(agents, 2))
 
 
-def test_fewer_agents_than_seats_sit_round_the_table(tmp_path: Path) -> None:
+def test_fewer_agents_than_seats_share_the_table(tmp_path: Path) -> None:
     found = run_tournament(config(players=4, agents=["random", "greedy"], games=50, regret=False), tmp_path / "run")
     assert found.tables == (("random", "greedy"),)
     assert found.evaluation.games == 50
     assert found.ratings.rank == (2, 1)
 
 
-def test_agents_that_play_alike_repeat_their_games(tmp_path: Path) -> None:
+def test_identical_agents_count_as_repeated_games(tmp_path: Path) -> None:
     """Two names of one deterministic agent: the two games of a seed are one distinct game."""
     agents = {"one": "greedy", "other": "greedy", "random": "random"}
     found = run_tournament(config(agents=agents), tmp_path / "run")
@@ -187,11 +190,11 @@ def test_agents_that_play_alike_repeat_their_games(tmp_path: Path) -> None:
     assert abs(found.ratings.points[0] - found.ratings.points[1]) < 1e-3
 
 
-# Agents of one's own ---------------------------------------------------------------------------------------------
+# Agents given as objects -----------------------------------------------------------------------------------------
 
 
 def noisy() -> Any:
-    """An agent of a class that workers cannot import."""
+    """Return an agent of a class that workers cannot import."""
 
     class Noisy:
         name = "noisy"
@@ -206,7 +209,7 @@ def noisy() -> Any:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_an_object_plays_under_a_name_of_the_configuration(workers: int, tmp_path: Path) -> None:
+def test_object_plays_under_its_name_in_the_configuration(workers: int, tmp_path: Path) -> None:
     settings = config(agents=["greedy", "mine"], workers=workers)
     found = run_tournament(settings, tmp_path / "run", agents={"mine": noisy()})
     assert tuple(found.evaluation.agents) == ("greedy", "mine")
@@ -219,7 +222,7 @@ def test_an_object_plays_under_a_name_of_the_configuration(workers: int, tmp_pat
     assert resume_tournament(tmp_path / "run", agents={"mine": noisy()}) == found
 
 
-def test_an_object_that_cannot_be_copied_plays_in_one_process_alone(tmp_path: Path) -> None:
+def test_unpicklable_object_plays_only_in_one_process(tmp_path: Path) -> None:
     agent = noisy()
     agent.lock = threading.Lock()
     with pytest.raises(OptionError, match="agent 'mine' must be picklable .*lock' object.* workers=1"):
@@ -228,13 +231,13 @@ def test_an_object_that_cannot_be_copied_plays_in_one_process_alone(tmp_path: Pa
     assert run_tournament(config(agents=["greedy", "mine"], workers=1), tmp_path / "run", agents={"mine": agent})
 
 
-def test_without_joblib_the_extra_is_named_for_an_object_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_joblib_raises_and_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "joblib", None)
     with pytest.raises(MissingExtraError, match="tournament"):
         run_tournament(config(agents=["greedy", "mine"]), tmp_path / "run", agents={"mine": noisy()})
 
 
-def test_an_object_under_a_name_that_is_not_there(tmp_path: Path) -> None:
+def test_object_under_an_unknown_name_raises(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="agents must be among random, greedy, solver, got mine"):
         run_tournament(config(), tmp_path / "run", agents={"mine": noisy()})
     assert not (tmp_path / "run").exists()
@@ -243,7 +246,7 @@ def test_an_object_under_a_name_that_is_not_there(tmp_path: Path) -> None:
 # Stopping and resuming -------------------------------------------------------------------------------------------
 
 
-def test_an_incomplete_tournament_fails_and_says_how_to_go_on(
+def test_incomplete_tournament_raises_and_says_how_to_continue(
     finished: tuple[Path, Tournament], tmp_path: Path
 ) -> None:
     run = tmp_path / "run"
@@ -278,7 +281,7 @@ def test_damaged_and_foreign_blocks_are_played_again(finished: tuple[Path, Tourn
     assert len(blocks_in(run)) == 5
 
 
-def test_what_has_begun_cannot_be_changed(finished: tuple[Path, Tournament], tmp_path: Path) -> None:
+def test_configuration_of_a_started_tournament_cannot_change(finished: tuple[Path, Tournament], tmp_path: Path) -> None:
     run = tmp_path / "run"
     with pytest.raises(Stop):
         run_tournament(config(), run, progress=stop_after(1, 5))
@@ -293,7 +296,7 @@ def test_what_has_begun_cannot_be_changed(finished: tuple[Path, Tournament], tmp
 
 
 @pytest.mark.parametrize("content", [None, "config.yaml"])
-def test_what_is_no_tournaments_folder(content: str | None, tmp_path: Path) -> None:
+def test_folder_without_a_tournament_raises(content: str | None, tmp_path: Path) -> None:
     if content:
         (tmp_path / content).write_text("game: no_dice")
     for read in (resume_tournament, read_tournament):
@@ -301,12 +304,12 @@ def test_what_is_no_tournaments_folder(content: str | None, tmp_path: Path) -> N
             read(tmp_path)
 
 
-def test_a_folder_in_use_is_refused(finished: tuple[Path, Tournament]) -> None:
+def test_new_tournament_in_an_existing_folder_raises(finished: tuple[Path, Tournament]) -> None:
     with pytest.raises(FileError, match="exists already"):
         run_tournament(config(), finished[0])
 
 
-def test_a_tournament_in_progress_is_refused_to_others(finished: tuple[Path, Tournament], tmp_path: Path) -> None:
+def test_tournament_in_progress_is_locked(finished: tuple[Path, Tournament], tmp_path: Path) -> None:
     refused = []
 
     def progress(done: float) -> None:
@@ -318,7 +321,7 @@ def test_a_tournament_in_progress_is_refused_to_others(finished: tuple[Path, Tou
     assert len(refused) == 5
 
 
-def test_a_start_that_was_killed_between_its_files_can_be_repeated(tmp_path: Path) -> None:
+def test_start_killed_between_its_files_can_be_repeated(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "plan.json").write_text("{}")
     with pytest.raises(OptionError, match=r"To begin one there: trialea tournament CONFIG --out"):
@@ -327,7 +330,7 @@ def test_a_start_that_was_killed_between_its_files_can_be_repeated(tmp_path: Pat
         run_tournament(config(), tmp_path / "run", progress=stop_after(1, 5))
 
 
-def test_a_full_disk_says_what_is_kept_and_how_to_continue(
+def test_full_disk_error_says_what_is_kept_and_how_to_continue(
     finished: tuple[Path, Tournament], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: Any, **__: Any) -> None:
@@ -344,11 +347,11 @@ def test_a_full_disk_says_what_is_kept_and_how_to_continue(
     assert resume_tournament(tmp_path / "run") == finished[1]
 
 
-# Agents that do wrong --------------------------------------------------------------------------------------------
+# Agents with errors ----------------------------------------------------------------------------------------------
 
 
 def rogue(wrong: np.ndarray) -> Any:
-    """Plays greedily, but adds up the faces at the start of games with these seeds."""
+    """Return a greedy agent that adds up the faces too early in games with these seeds."""
 
     class Rogue:
         name = "rogue"
@@ -363,7 +366,7 @@ def rogue(wrong: np.ndarray) -> Any:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_an_illegal_action_ends_it_and_loses_no_finished_game(workers: int, tmp_path: Path) -> None:
+def test_illegal_action_stops_the_tournament_and_keeps_games(workers: int, tmp_path: Path) -> None:
     settings, run = config(agents=["random", "mine", "solver"], workers=workers), tmp_path / "run"
     schedule = settings.make_schedule(settings.make_game())
     wrong = schedule.seeds(np.array([130]))  # in the third block
@@ -385,7 +388,7 @@ def test_an_illegal_action_ends_it_and_loses_no_finished_game(workers: int, tmp_
     assert mended == honest
 
 
-def test_a_process_that_dies_leaves_what_was_finished(tmp_path: Path) -> None:
+def test_killed_worker_process_keeps_finished_blocks(tmp_path: Path) -> None:
     class Deadly:
         name = "deadly"
 
@@ -399,14 +402,14 @@ def test_a_process_that_dies_leaves_what_was_finished(tmp_path: Path) -> None:
     assert caught.value.missing == [0, 1]
 
 
-def test_an_agent_that_does_not_exist_shows_before_anything_is_written(tmp_path: Path) -> None:
+def test_unknown_agent_raises_before_anything_is_written(tmp_path: Path) -> None:
     with pytest.raises(UnknownNameError, match="nobody"):
         run_tournament(config(agents=["random", "nobody"]), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
-def test_a_model_that_changed_cannot_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its file is what is remembered, and the path is kept whole, so that it is found from anywhere."""
+def test_changed_model_file_cannot_resume(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file's content is compared, and its full path is stored, so that it is found from any folder."""
     pytest.importorskip("torch")
     from torch import nn
 
@@ -414,7 +417,7 @@ def test_a_model_that_changed_cannot_go_on(tmp_path: Path, monkeypatch: pytest.M
 
     def write(content: str) -> None:
         with zipfile.ZipFile(tmp_path / "mine" / "model.zip", "w") as archive:
-            archive.writestr(zipfile.ZipInfo("content"), content)  # with no time
+            archive.writestr(zipfile.ZipInfo("content"), content)  # without a time stamp
 
     game = Game("no_dice", 2, target=8)
     (tmp_path / "mine").mkdir()
@@ -433,5 +436,5 @@ def test_a_model_that_changed_cannot_go_on(tmp_path: Path, monkeypatch: pytest.M
     resume_tournament(tmp_path / "run")
 
 
-def test_lists_of_numbers_in_words() -> None:
+def test_numbers_are_listed_as_ranges() -> None:
     assert tournaments._as_ranges([0, 4, 5, 6, 9, 10]) == "0, 4–6, 9–10"

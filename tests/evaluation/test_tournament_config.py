@@ -1,4 +1,4 @@
-"""Configurations of tournaments, the command that runs them, and the page that documents both."""
+"""Tests of tournament configurations, the `tournament` command, its report, and their documentation."""
 
 from __future__ import annotations
 
@@ -35,6 +35,7 @@ MINIMAL = {"game": "no_dice", "agents": ["random", "greedy"]}
 
 
 def written(folder: Path, **changes: Any) -> Path:
+    """Write a configuration file."""
     file = folder / "some.yaml"
     file.write_text(yaml.safe_dump({**MINIMAL, **changes}), encoding="utf-8")
     return file
@@ -44,7 +45,7 @@ def written(folder: Path, **changes: Any) -> Path:
 
 
 @pytest.mark.parametrize("path", shipped_configs())
-def test_every_shipped_tournament_loads_from_anywhere(
+def test_shipped_configuration_loads_from_any_folder(
     path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -55,11 +56,11 @@ def test_every_shipped_tournament_loads_from_anywhere(
     assert set(config.agents.values()) <= set(known)
 
 
-def test_each_game_has_a_tournament() -> None:
+def test_each_game_has_a_shipped_configuration() -> None:
     assert {f"configs/tournaments/{name}.yaml" for name in GAMES} <= set(shipped_configs())
 
 
-def test_a_configuration_comes_back_from_its_own_dump(tmp_path: Path) -> None:
+def test_configuration_survives_dump_and_load(tmp_path: Path) -> None:
     config = load_tournament_config(
         "configs/tournaments/no_dice.yaml", ["games=7", "options.target=20", "anchor=random"]
     )
@@ -68,7 +69,7 @@ def test_a_configuration_comes_back_from_its_own_dump(tmp_path: Path) -> None:
     assert load_tournament_config(tmp_path / "again.yaml") == config
 
 
-def test_agents_of_a_list_are_called_by_the_end_of_their_path() -> None:
+def test_listed_agents_are_named_after_the_end_of_their_path() -> None:
     agents = ["greedy", "runs/a/best.zip", "runs/b/", "greedy", "other/b"]
     assert TournamentConfig(game="no_dice", agents=agents).agents == {  # type: ignore[arg-type]
         "greedy": "greedy",
@@ -98,7 +99,7 @@ def test_agents_of_a_list_are_called_by_the_end_of_their_path() -> None:
         ({"rounds": 3}, "rounds is not a known key. The keys are game, players, options, agents, tables"),
     ],
 )
-def test_what_does_not_fit_is_named(changes: dict[str, Any], named: str, tmp_path: Path) -> None:
+def test_invalid_value_raises_and_names_its_key(changes: dict[str, Any], named: str, tmp_path: Path) -> None:
     with pytest.raises(TrialeaError, match=re.escape(named)):
         load_tournament_config(written(tmp_path, **changes))
 
@@ -112,26 +113,26 @@ def test_what_does_not_fit_is_named(changes: dict[str, Any], named: str, tmp_pat
         ("seed: 1\nseed: 2", "the key 'seed' stands twice"),
     ],
 )
-def test_what_is_no_mapping(text: str, named: str, tmp_path: Path) -> None:
+def test_file_that_is_not_a_valid_mapping_raises(text: str, named: str, tmp_path: Path) -> None:
     (tmp_path / "some.yaml").write_text(text)
     with pytest.raises(OptionError, match=rf"some\.yaml.*{named}"):
         load_tournament_config(tmp_path / "some.yaml")
 
 
 @pytest.mark.parametrize(("change", "named"), [("games", "key=value"), ("=3", "key=value"), ("seed.x=1", "no keys")])
-def test_changes_that_cannot_be_made(change: str, named: str, tmp_path: Path) -> None:
+def test_invalid_set_changes_raise(change: str, named: str, tmp_path: Path) -> None:
     with pytest.raises(OptionError, match=named):
         load_tournament_config(written(tmp_path, seed=1), [change])
 
 
-def test_a_missing_file_is_an_error_that_lists_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_file_error_lists_the_shipped_configurations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for path in ("nothing.yaml", "configs/no_dice.yaml", "elsewhere/no_dice.yaml"):
         with pytest.raises(OptionError, match=r"there is no configuration .*configs/tournaments/no_dice\.yaml"):
             load_tournament_config(path)
 
 
-def test_the_page_holds_every_key_with_its_default() -> None:
+def test_docs_list_every_key_with_its_default() -> None:
     match = re.search(r"^\| key \| default \| meaning \|\n\| --- .*\|\n((?:\|.*\|\n)+)", PAGE.read_text("utf-8"), re.M)
     assert match
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in match[1].splitlines()]
@@ -144,11 +145,11 @@ def test_the_page_holds_every_key_with_its_default() -> None:
             assert yaml.safe_load(default.strip("`")) == fields[key].default, key
 
 
-# The report ------------------------------------------------------------------------------------------------------
+# Reports ---------------------------------------------------------------------------------------------------------
 
 
 def rock_paper_scissors() -> Any:
-    """A tournament in which each of three agents beats the next, nine times in ten."""
+    """Return a tournament in which each of three agents beats the next one nine times in ten."""
     seatings = make_seatings(3, 2)
     winner = {(0, 1): 0, (1, 0): 0, (1, 2): 1, (2, 1): 1, (2, 0): 2, (0, 2): 2}
     shares = [[float(seat == winner[tuple(row)]) for seat in row] for row in seatings.tolist()]
@@ -159,7 +160,7 @@ def rock_paper_scissors() -> Any:
     return standings(summarise(game, match, names, 0.95), match, 100)
 
 
-def test_a_cycle_is_found_and_shown(tmp_path: Path) -> None:
+def test_report_shows_a_cycle(tmp_path: Path) -> None:
     found = rock_paper_scissors()
     (cycle,) = found.cycles
     assert {lead.agents for lead in cycle} == {
@@ -168,7 +169,7 @@ def test_a_cycle_is_found_and_shown(tmp_path: Path) -> None:
         ("<b>scissors</b>", "rock"),
     }
     assert all(lead.interval[0] > 0 for lead in cycle)
-    assert max(abs(points) for points in found.ratings.points) < 1e-3  # one number each cannot show it
+    assert max(abs(points) for points in found.ratings.points) < 1e-3  # one number per agent cannot show the cycle
     page, parser = read(write_tournament_report(found, tmp_path / "report.html"))
     assert "rock beats paper" in parser.text
     assert "A cycle contradicts them" in parser.text
@@ -176,7 +177,7 @@ def test_a_cycle_is_found_and_shown(tmp_path: Path) -> None:
     assert page.count('class="won"') == page.count('class="lost"') == 3
 
 
-def test_a_tournaments_report_is_self_contained_and_shows_what_matters(tmp_path: Path) -> None:
+def test_tournament_report_is_self_contained_and_complete(tmp_path: Path) -> None:
     small = Game("no_dice", 2, target=8)
     evaluation = evaluate(small, ["random", "greedy", "solver"], num_games=120)
     match = luce([-1, 0, 0.1], 2, 20, 0)
@@ -196,7 +197,9 @@ def test_a_tournaments_report_is_self_contained_and_shows_what_matters(tmp_path:
     assert len(ids) == len(set(ids))
 
 
-def test_a_missing_extra_shows_before_anything_is_played(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_missing_report_package_raises_before_anything_is_played(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     for package in ("jinja2", "matplotlib"):
         with monkeypatch.context() as patch:
             patch.setitem(__import__("sys").modules, package, None)
@@ -211,6 +214,7 @@ def test_a_missing_extra_shows_before_anything_is_played(monkeypatch: pytest.Mon
 
 
 def command(*words: Any) -> Any:
+    """Run `trialea tournament`."""
     app = typer.Typer()
     app.command()(tournament)
     return CliRunner().invoke(app, [str(word) for word in words], env={"COLUMNS": "120", "NO_COLOR": "1"})
@@ -219,7 +223,7 @@ def command(*words: Any) -> Any:
 SHORT = {"options": {"target": 8}, "games": 60, "resamples": 100, "workers": 1, "block": 50}
 
 
-def test_the_command_shows_and_keeps_the_results(tmp_path: Path) -> None:
+def test_command_shows_and_saves_the_results(tmp_path: Path) -> None:
     run = tmp_path / "run"
     done = command(
         written(tmp_path, **SHORT), "--out", run, "--set", "seed=3", "--set", "agents=[greedy, random, greedy]"
@@ -234,14 +238,14 @@ def test_the_command_shows_and_keeps_the_results(tmp_path: Path) -> None:
     assert json.loads(again.stdout) == results
 
 
-def test_names_with_brackets_are_shown_as_they_are(tmp_path: Path) -> None:
+def test_names_with_brackets_are_shown_unchanged(tmp_path: Path) -> None:
     agents = {"net [/a]": "random", "[red]x": "greedy"}
     done = command(written(tmp_path, agents=agents, **SHORT), "--out", tmp_path / "run")
     assert done.exit_code == 0, done.output
     assert "net [/a]" in done.stdout and "[red]x" in done.stdout
 
 
-def test_a_damaged_plan_says_how_to_go_on(tmp_path: Path) -> None:
+def test_damaged_plan_says_how_to_continue(tmp_path: Path) -> None:
     run, other = tmp_path / "run", tmp_path / "other"
     found = run_tournament(load_tournament_config(written(tmp_path, **SHORT)), run)
     for content in (b"", b"{", b"\xff\xfe\x00", b"null", b"[]"):
@@ -254,7 +258,7 @@ def test_a_damaged_plan_says_how_to_go_on(tmp_path: Path) -> None:
     assert read_tournament(run) == found
 
 
-def test_what_cannot_be_played_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_tournament_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     settings: dict[str, Any] = {"game": "no_dice", "agents": ["random", "greedy"], "games": 4, "options": {"target": 3}}
     with pytest.raises(MissingExtraError, match="cluster"):
@@ -265,7 +269,7 @@ def test_what_cannot_be_played_leaves_no_folder(tmp_path: Path, monkeypatch: pyt
     assert not (tmp_path / "run").exists()
 
 
-def test_the_run_folder_is_the_first_that_is_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_default_run_folder_is_the_first_free_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for number in (1, 2):
         assert command(written(tmp_path, **SHORT), "--no-report").exit_code == 0
@@ -283,7 +287,7 @@ def test_the_run_folder_is_the_first_that_is_free(tmp_path: Path, monkeypatch: p
         (["--resume", "nowhere"], "must be a tournament's folder"),
     ],
 )
-def test_words_that_cannot_be(words: list[str], named: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_arguments_raise(words: list[str], named: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     done = command(*words)
     assert isinstance(done.exception, OptionError)
@@ -297,16 +301,14 @@ def test_words_that_cannot_be(words: list[str], named: str, tmp_path: Path, monk
         ({"games": 10**7, "block": 1}, "must have at most 1,000,000 blocks. Set block to 30 or more"),
     ],
 )
-def test_too_many_games_are_refused_before_anything_is_made(
-    changes: dict[str, Any], named: str, tmp_path: Path
-) -> None:
+def test_too_many_games_raise_before_anything_is_written(changes: dict[str, Any], named: str, tmp_path: Path) -> None:
     settings = {"game": "no_dice", "agents": ["random", "greedy", "solver"], **changes}
     with pytest.raises(OptionError, match=named):
         run_tournament(TournamentConfig(**settings), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
-def test_a_stopped_tournament_says_how_to_continue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli) -> None:
+def test_stopped_tournament_says_how_to_continue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli) -> None:
     def stop(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
@@ -317,7 +319,7 @@ def test_a_stopped_tournament_says_how_to_continue(tmp_path: Path, monkeypatch: 
 
 
 @pytest.mark.parametrize("as_json", [True, False])
-def test_after_an_illegal_action_the_finished_games_are_shown(
+def test_finished_games_are_shown_after_an_illegal_action(
     as_json: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from trialea.agents.no_dice.greedy import GreedyAgent

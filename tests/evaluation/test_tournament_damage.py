@@ -1,4 +1,4 @@
-"""A damaged run folder of a tournament: resuming gives the same results, or one clear error."""
+"""Property test of damaged run folders: a tournament resumes with the same results or raises one clear error."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ FILES = ["config.yaml", "plan.json", "blocks/000000.npz", "blocks/000001.npz", "
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Tournament]:
+    """Return a finished tournament and its folder."""
     folder = tmp_path_factory.mktemp("runs") / "whole"
     config = TournamentConfig(
         game="no_dice",
@@ -33,7 +34,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Tournament
 
 
 def damage(content: bytes, how: str, place: float, byte: int) -> bytes:
-    """Return damaged content: cut short, with one other byte, with a byte more, or something else entirely."""
+    """Return damaged content: cut short, with one byte changed or inserted, or replaced entirely."""
     at = int(place * max(len(content) - 1, 0))
     return {
         "cut": content[:at],
@@ -50,7 +51,7 @@ def damage(content: bytes, how: str, place: float, byte: int) -> bytes:
     place=st.floats(0, 1),
     byte=st.integers(0, 255),
 )
-def test_a_damaged_file_gives_the_same_results_or_one_error(
+def test_damaged_file_gives_the_same_results_or_one_error(
     finished: tuple[Path, Tournament], tmp_path: Path, file: str, how: str, place: float, byte: int
 ) -> None:
     whole, result = finished

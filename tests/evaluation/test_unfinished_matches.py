@@ -1,4 +1,4 @@
-"""An illegal action ends a match with an error that names agent, position and action, and loses no finished game."""
+"""Tests of matches with a faulty agent: the error names it, and finished games are kept."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from trialea.evaluation.matches import play as matches
 from trialea.evaluation.matches.match import MatchFailure
 
 SMALL = Game("no_dice", 2, target=8)
-LONG = Game("no_dice", 2, target=60)  # nobody is out before everybody has had a turn
+LONG = Game("no_dice", 2, target=60)  # nobody is out before all players have had a turn
 ADD_UP = 139  # legal only after the last throw
 
 
 class Rogue:
-    """Plays as another agent does, but adds up the faces in the positions picked by a function of the states."""
+    """Plays like another agent, but adds up the faces (illegally) where `when` says so."""
 
     def __init__(self, when: Callable[[States], Any], like: str = "greedy", name: str = "rogue") -> None:
         self.name = name
@@ -37,16 +37,17 @@ class Rogue:
 
 
 def odd(states: States) -> Any:
-    """The games with an odd seed, once the mover has a point."""
+    """Select games with an odd seed, once the mover has a point."""
     return (states.seed % np.uint64(2) == 1) & (states.scores[np.arange(len(states)), states.mover] > 0)
 
 
 def always(states: States) -> Any:
+    """Select all games."""
     return np.ones(len(states), np.bool_)
 
 
 @pytest.mark.parametrize("duplicate", [True, False])
-def test_finished_games_are_those_of_the_match_without_the_fault(duplicate: bool) -> None:
+def test_finished_games_equal_those_of_a_match_without_the_fault(duplicate: bool) -> None:
     settings: Any = {"num_games": 200, "seed": 3, "duplicate": duplicate}
     honest = play_match(SMALL, [make_agent("greedy", SMALL), make_agent("random", SMALL, 1)], **settings)
     with pytest.raises(UnfinishedMatchError) as caught:
@@ -54,7 +55,7 @@ def test_finished_games_are_those_of_the_match_without_the_fault(duplicate: bool
     kept = caught.value.match
     assert 50 < len(kept.numbers) < 200
     lost = np.setdiff1d(honest.numbers, kept.numbers)
-    assert (honest.schedule.seeds(lost) % np.uint64(2) == 1).all()  # only games in which it did wrong
+    assert (honest.schedule.seeds(lost) % np.uint64(2) == 1).all()  # lost games are only those with the fault
     assert (kept.shares == honest.shares[kept.numbers]).all()
     assert (kept.lengths == honest.lengths[kept.numbers]).all()
     assert (kept.plays == honest.plays[kept.numbers]).all()
@@ -62,7 +63,7 @@ def test_finished_games_are_those_of_the_match_without_the_fault(duplicate: bool
     assert f". {len(kept.numbers)} of 200 games are finished. The position:\n" in str(caught.value)
 
 
-def test_the_error_names_agent_action_and_position() -> None:
+def test_error_names_agent_action_and_position() -> None:
     with pytest.raises(IllegalActionError) as caught:
         evaluate(SMALL, ["greedy", Rogue(odd)], num_games=200)
     message = str(caught.value)
@@ -71,7 +72,7 @@ def test_the_error_names_agent_action_and_position() -> None:
     assert "player_" in message and "/ 8" in message
 
 
-def test_an_evaluation_keeps_the_figures_of_the_finished_games() -> None:
+def test_error_has_the_figures_of_the_finished_games() -> None:
     with pytest.raises(UnfinishedMatchError) as caught:
         evaluate(SMALL, [Rogue(odd), "random"], num_games=200, seed=3)
     found, kept = caught.value.evaluation, caught.value.match
@@ -84,15 +85,15 @@ def test_an_evaluation_keeps_the_figures_of_the_finished_games() -> None:
     assert column(found, "regret") and nth(found, 0).regret.decisions > 0
 
 
-def test_regret_is_that_of_the_finished_games() -> None:
+def test_only_decisions_of_finished_games_are_judged() -> None:
     decided: list[Any] = []
     with pytest.raises(UnfinishedMatchError) as caught:
         play_match(SMALL, [Rogue(odd), make_agent("random", SMALL)], num_games=100, watch=decided.append)
     assert sum(len(part.actions) for part in decided) == caught.value.match.lengths.sum()
 
 
-def test_games_of_the_others_are_played_to_their_end() -> None:
-    """Of three agents at two seats one always does wrong: all games of the other two are there."""
+def test_other_agents_games_are_played_to_the_end() -> None:
+    """Of three agents at two seats one is always faulty; all games of the other two are kept."""
     with pytest.raises(UnfinishedMatchError) as caught:
         evaluate(LONG, [Rogue(always), "random", "greedy"], num_games=120, regret=False)
     found = caught.value.evaluation
@@ -104,8 +105,8 @@ def test_games_of_the_others_are_played_to_their_end() -> None:
     assert set(found.pairs) == {("random", "greedy"), ("greedy", "random")}
 
 
-def test_agents_that_never_met_in_a_finished_game_have_no_figure_for_it() -> None:
-    """Two agents that both do wrong in seat 0 against others, and so never finish a game with each other."""
+def test_agents_that_never_finished_a_game_together_have_no_pair() -> None:
+    """Both are faulty in seat 0 at some point, so they never finish a game with each other."""
     first = [
         Rogue(lambda states: states.mover == 0, "greedy", "one"),
         Rogue(lambda states: states.mover == 0, "random", "two"),
@@ -122,7 +123,7 @@ def test_agents_that_never_met_in_a_finished_game_have_no_figure_for_it() -> Non
     assert [pair.agents for pair in found.versus_first()] == [("one", "solver")]
 
 
-def test_an_error_of_the_agents_own_keeps_what_is_finished_and_its_traceback() -> None:
+def test_agents_own_exception_keeps_finished_games_and_traceback() -> None:
     calls = iter(range(1000))
 
     class Breaking(Rogue):
@@ -140,8 +141,8 @@ def test_an_error_of_the_agents_own_keeps_what_is_finished_and_its_traceback() -
     assert 'raise KeyError("lost")' in caught.value.__notes__[0]
 
 
-def test_an_error_that_cannot_be_copied_is_left_out_of_the_copy_of_a_failure() -> None:
-    class Local(Exception):  # pickle finds no class within a function
+def test_failure_drops_an_exception_that_cannot_be_pickled() -> None:
+    class Local(Exception):  # pickle does not find a class defined in a function
         pass
 
     for error, kept in ((KeyError("lost"), KeyError), (Local(), type(None))):
@@ -151,14 +152,14 @@ def test_an_error_that_cannot_be_copied_is_left_out_of_the_copy_of_a_failure() -
         assert (copy.reason, copy.games, copy.trace) == (failure.reason, 3, "Traceback …")
 
 
-def test_where_no_game_was_finished_there_are_no_figures() -> None:
+def test_without_a_finished_game_there_are_no_figures() -> None:
     with pytest.raises(UnfinishedMatchError, match="0 of 10 games are finished") as caught:
         evaluate(LONG, [Rogue(always), "greedy"], num_games=10, regret=False)
     assert caught.value.evaluation is None
     assert len(caught.value.match.numbers) == 0
 
 
-def test_blocks_before_the_fault_are_kept_and_none_after_it_is_played(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_before_the_fault_are_kept_and_none_is_played_after(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(matches, "BLOCK", 20)
     honest = play_match(SMALL, [make_agent("greedy", SMALL), make_agent("random", SMALL)], num_games=200)
     wrong = honest.schedule.seeds(np.array([50]))[0]
@@ -182,7 +183,7 @@ def test_blocks_before_the_fault_are_kept_and_none_after_it_is_played(monkeypatc
         lambda states: states.no_such_field,
     ],
 )
-def test_whatever_an_agent_gives_instead_of_actions(act: Callable[[States], Any]) -> None:
+def test_invalid_answers_of_an_agent_keep_finished_games(act: Callable[[States], Any]) -> None:
     agent = Rogue(always)
     agent.act = act  # type: ignore[method-assign]
     with pytest.raises(UnfinishedMatchError, match="agent 'rogue'") as caught:

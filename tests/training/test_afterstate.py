@@ -121,7 +121,7 @@ def test_training_comes_near_the_solution_of_a_small_game(tmp_path: Path) -> Non
     assert after < 0.01
 
 
-def test_a_configuration_that_does_not_fit_is_refused(tmp_path: Path) -> None:
+def test_invalid_afterstate_configuration_raises(tmp_path: Path) -> None:
     for change in ("td_lambda=2", "hidden=[]", "algorithm=guess", "frames=3"):
         with pytest.raises(OptionError, match=change.partition("=")[0]):
             load_config("configs/afterstate_poker_figures.yaml", [change])

@@ -51,7 +51,9 @@ def test_each_game_has_a_configuration_of_its_own_name_and_there_is_a_demo() -> 
 
 
 @pytest.mark.parametrize("path", ["nothing.yaml", "configs/nothing.yaml", "elsewhere/demo.yaml", "/demo.yaml"])
-def test_a_missing_file_is_an_error_that_lists_ours(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_file_error_lists_the_shipped_configurations(
+    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(OptionError, match="there is no configuration") as caught:
         load_config(path)
@@ -76,7 +78,7 @@ def test_what_is_left_out_has_its_default(tmp_path: Path) -> None:
     assert config.stages[-1].until == 1.0
 
 
-def test_a_configuration_comes_back_from_its_own_dump(tmp_path: Path) -> None:
+def test_configuration_survives_dump_and_load(tmp_path: Path) -> None:
     config = load_config("configs/demo.yaml", ["options.target=20", "ppo.net_arch=[8, 4]", "seat=1"])
     assert load_config(written(tmp_path, config.model_dump(mode="json"))) == config
 

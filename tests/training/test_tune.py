@@ -375,7 +375,7 @@ def test_an_error_of_another_kind_stops_the_search(tmp_path: Path, monkeypatch: 
         tune(config(tmp_path, trials=1), tmp_path / "study", progress=False)
 
 
-def test_a_missing_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_package_raises_and_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "optuna", None)
     with pytest.raises(MissingExtraError, match=r"optuna.*trialea\[tune\]"):
         CliRunner().invoke(app, ["tune", str(written(tmp_path))], catch_exceptions=False)

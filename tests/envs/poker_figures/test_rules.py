@@ -35,7 +35,7 @@ def test_source_two_throws_of_six_queens_in_one_turn(table: Any) -> None:
     assert (game.seat, game.throws) == (0, 2)
 
 
-def test_source_aces_are_246(table: Any) -> None:
+def test_source_aces_score_246(table: Any) -> None:
     game = table()
     game.score_in("A", "AAA9X")
     game.score_in("A", *ACES)
