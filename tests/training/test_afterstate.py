@@ -1,4 +1,4 @@
-"""Training of afterstate agents."""
+"""Tests of training afterstate agents: returns, resuming, learning and rejected configurations."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from trialea.training.self_play import self_play
 # Training --------------------------------------------------------------------------------------------------------
 
 
-def test_returns_of_a_game_by_hand() -> None:
-    """Two games of two players: three positions and one. Shares are told from the player to move next."""
+def test_lambda_returns_match_a_calculation_by_hand() -> None:
+    """Two games of two players: three positions and one. Shares are seen from the player to move next."""
     played = Played(
         features=np.zeros((4, 1), np.float32),
         games=np.array([0, 1, 0, 0]),
@@ -36,20 +36,21 @@ def test_returns_of_a_game_by_hand() -> None:
     )
     values = np.array([[0.5, 0.5], [0.8, 0.2], [0.4, 0.6], [0.8, 0.2]])
     mine = lambda_returns(played, values, 0.0)[:, 0]
-    assert np.allclose(mine, played.worths)  # value iteration
+    assert np.allclose(mine, played.worths)  # the same targets as value iteration
     taught = lambda_returns(played, values, 0.5)
     assert np.allclose(taught.sum(axis=1), 1)
     # Errors of player 0: +0.1, then +0.1 (the other's share falls from 0.4 to 0.3), then +0.2.
     assert np.allclose(taught[:, 0], [0.5 + 0.1 + 0.05 + 0.05, 0.9, 0.4 - 0.1 - 0.1, 1.0])
 
 
-def test_returns_share_what_is_lost_among_the_others() -> None:
+def test_lambda_returns_split_a_loss_among_the_other_players() -> None:
     played = Played(np.zeros((1, 1), np.float32), np.array([0]), np.array([2]), np.array([0.7]), 1)
     taught = lambda_returns(played, np.array([[0.4, 0.4, 0.2]]), 1.0)
     assert np.allclose(taught, [[0.7, 0.2, 0.1]])
 
 
 def tiny(name: str, **changes: Any) -> AfterstateConfig:
+    """Return the configuration of a very short training."""
     settings: dict[str, Any] = {
         "algorithm": "afterstate",
         "game": name,
@@ -67,12 +68,13 @@ def tiny(name: str, **changes: Any) -> AfterstateConfig:
 
 
 def weights(folder: Path, config: AfterstateConfig) -> list[np.ndarray]:
+    """Return the weights of a run's model."""
     network = read_network(folder / "model.zip", config.make_game())
     return [value.numpy() for value in network.state_dict().values()]
 
 
 @every_game
-def test_a_run_leaves_its_files_and_resumes_to_the_bit(name: str, tmp_path: Path) -> None:
+def test_run_writes_its_files_and_resumes_bit_for_bit(name: str, tmp_path: Path) -> None:
     config = tiny(name)
     assert train(config, tmp_path / "whole", progress=False)
     assert {path.name for path in (tmp_path / "whole").iterdir()} == {
@@ -98,7 +100,7 @@ def test_a_run_leaves_its_files_and_resumes_to_the_bit(name: str, tmp_path: Path
     assert isinstance(agent, AfterstateAgent) and agent.name == "half"
 
 
-def test_a_stopped_run_saves_and_goes_on(tmp_path: Path) -> None:
+def test_stopped_run_saves_a_checkpoint(tmp_path: Path) -> None:
     config = tiny("no_dice")
     learner = Learner(config)
     learner.stopping = True
@@ -108,8 +110,8 @@ def test_a_stopped_run_saves_and_goes_on(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_training_comes_near_the_solution_of_a_small_game(tmp_path: Path) -> None:
-    """No Dice to 8 points, whose exact solution is known: exploitability, nothing sampled."""
+def test_training_gets_close_to_the_solution_of_a_small_game(tmp_path: Path) -> None:
+    """No Dice to 8 points; its exploitability is computed exactly, without sampling."""
     config = tiny("no_dice", games=600, batch=100, hidden=[32], learning_rate={"start": 0.01, "end": 0.0005})
     game = config.make_game()
     before = evaluate_exactly(game, AfterstateAgent(game, Learner(config).network)).exploitability

@@ -1,4 +1,4 @@
-"""Training configurations: typed, changed by `key=value`, and refused where anything does not fit."""
+"""Tests of training configurations: defaults, changes by `key=value`, and errors."""
 
 from __future__ import annotations
 
@@ -24,16 +24,17 @@ MINIMAL = {"game": "no_dice", "frames": 1000}
 
 
 def written(folder: Path, content: Any) -> Path:
+    """Write a configuration file."""
     file = folder / "some.yaml"
     file.write_text(content if isinstance(content, str) else yaml.safe_dump(content), encoding="utf-8")
     return file
 
 
-# What ships ------------------------------------------------------------------------------------------------------
+# Shipped configurations ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("path", shipped_configs())
-def test_every_shipped_configuration_loads_from_anywhere(
+def test_shipped_configuration_loads_from_any_folder(
     path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -46,7 +47,7 @@ def test_every_shipped_configuration_loads_from_anywhere(
         assert (config.ppo.environments * config.ppo.n_steps) % config.ppo.batch_size == 0
 
 
-def test_each_game_has_a_configuration_of_its_own_name_and_there_is_a_demo() -> None:
+def test_each_game_has_a_shipped_configuration_and_there_is_a_demo() -> None:
     assert {*(f"configs/{name}.yaml" for name in GAMES), "configs/demo.yaml"} <= set(shipped_configs())
 
 
@@ -62,7 +63,7 @@ def test_missing_file_error_lists_the_shipped_configurations(
         assert ours in str(caught.value)
 
 
-def test_a_file_of_ones_own_goes_before_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_own_file_takes_precedence_over_a_shipped_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "demo.yaml").write_text("game: no_dice\nframes: 77\n")
     assert load_config("demo.yaml").frames == 77
@@ -72,7 +73,7 @@ def test_a_file_of_ones_own_goes_before_ours(tmp_path: Path, monkeypatch: pytest
 # Files -----------------------------------------------------------------------------------------------------------
 
 
-def test_what_is_left_out_has_its_default(tmp_path: Path) -> None:
+def test_missing_keys_have_defaults(tmp_path: Path) -> None:
     config = load_config(written(tmp_path, MINIMAL))
     assert config == TrainConfig(game="no_dice", frames=1000)
     assert config.stages[-1].until == 1.0
@@ -84,26 +85,26 @@ def test_configuration_survives_dump_and_load(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["a: [1", "a: b: c", "\tx", "game: 'no_dice", "ppo: {n_steps: 3, n_steps: 4}"])
-def test_what_is_no_yaml_is_an_error_of_one_line_that_names_the_file(text: str, tmp_path: Path) -> None:
+def test_invalid_yaml_raises_a_one_line_error_naming_the_file(text: str, tmp_path: Path) -> None:
     file = written(tmp_path, text)
     with pytest.raises(OptionError, match="some.yaml is not valid YAML") as caught:
         load_config(file)
     assert "\n" not in str(caught.value)
 
 
-def test_a_file_that_is_no_text_is_an_error(tmp_path: Path) -> None:
+def test_binary_file_raises(tmp_path: Path) -> None:
     (tmp_path / "picture.yaml").write_bytes(b"\x89PNG\xff\xfe\x00")
     with pytest.raises(OptionError, match="picture.yaml"):
         load_config(tmp_path / "picture.yaml")
 
 
 @pytest.mark.parametrize("text", ["", "- 1\n- 2\n", "words", "7"])
-def test_a_file_without_keys_is_an_error(text: str, tmp_path: Path) -> None:
+def test_file_that_is_not_a_mapping_raises(text: str, tmp_path: Path) -> None:
     with pytest.raises(OptionError, match=r"some\.yaml must hold a mapping"):
         load_config(written(tmp_path, text))
 
 
-def test_a_folder_and_a_file_of_many_bytes_are_errors(tmp_path: Path) -> None:
+def test_folders_and_files_too_large_raise(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="must be a YAML file, got the folder"):
         load_config(tmp_path)
     with pytest.raises(OptionError, match=r"some\.yaml is not valid YAML: it must have at most 1,048,576 bytes"):
@@ -127,7 +128,7 @@ def test_a_folder_and_a_file_of_many_bytes_are_errors(tmp_path: Path) -> None:
     ],
     ids=str,
 )
-def test_an_unknown_key_is_refused_by_name(content: dict[str, Any], named: str, tmp_path: Path) -> None:
+def test_unknown_key_raises_and_is_named(content: dict[str, Any], named: str, tmp_path: Path) -> None:
     with pytest.raises(OptionError, match=named):
         load_config(written(tmp_path, content))
 
@@ -165,18 +166,18 @@ def test_an_unknown_key_is_refused_by_name(content: dict[str, Any], named: str, 
         ("options=none", "options"),
     ],
 )
-def test_a_value_out_of_range_is_refused_naming_its_key(change: str, named: str) -> None:
+def test_value_out_of_range_raises_and_names_its_key(change: str, named: str) -> None:
     with pytest.raises(OptionError, match=named):
         load_config("configs/demo.yaml", [change])
 
 
 @pytest.mark.parametrize("missing", MINIMAL)
-def test_a_key_that_must_be_there_is_named(missing: str, tmp_path: Path) -> None:
+def test_missing_required_key_is_named(missing: str, tmp_path: Path) -> None:
     with pytest.raises(OptionError, match=missing):
         load_config(written(tmp_path, {key: value for key, value in MINIMAL.items() if key != missing}))
 
 
-def test_an_unknown_game_is_refused_with_those_that_exist() -> None:
+def test_unknown_game_raises_and_names_the_games() -> None:
     with pytest.raises(UnknownNameError, match=rf"'chess'. The games are {', '.join(GAMES)}"):
         load_config("configs/demo.yaml", ["game=chess"])
 
@@ -184,7 +185,7 @@ def test_an_unknown_game_is_refused_with_those_that_exist() -> None:
 # Changes ---------------------------------------------------------------------------------------------------------
 
 
-def test_set_changes_keys_however_deep() -> None:
+def test_set_changes_keys_at_any_depth() -> None:
     config = load_config(
         "configs/demo.yaml",
         [
@@ -206,7 +207,7 @@ def test_set_changes_keys_however_deep() -> None:
     assert config.ppo.environments == load_config("configs/demo.yaml").ppo.environments
 
 
-def test_of_two_changes_of_a_key_the_last_counts() -> None:
+def test_last_of_two_changes_of_a_key_wins() -> None:
     assert load_config("configs/demo.yaml", ["seed=3", "seed=4"]).seed == 4
 
 
@@ -222,13 +223,13 @@ def test_of_two_changes_of_a_key_the_last_counts() -> None:
         ("ppo.no_such_key=1", "ppo.no_such_key"),
     ],
 )
-def test_a_change_that_makes_no_sense_is_refused(change: str, words: str) -> None:
+def test_invalid_change_raises(change: str, words: str) -> None:
     with pytest.raises(OptionError, match=words):
         load_config("configs/demo.yaml", [change])
 
 
-def test_a_nested_change_is_laid_over_the_default(tmp_path: Path) -> None:
-    """Nothing that the change doesn't name is lost, however little the file says."""
+def test_nested_change_keeps_the_other_defaults(tmp_path: Path) -> None:
+    """Keys that neither the change nor the file names keep their defaults."""
     file = written(tmp_path, {**MINIMAL, "ppo": {"n_steps": 8}})
     config = load_config(file, ["ppo.learning_rate.start=0.5", "opponents.random=2", "measure.times=3"])
     assert isinstance(config, TrainConfig)
@@ -239,7 +240,7 @@ def test_a_nested_change_is_laid_over_the_default(tmp_path: Path) -> None:
     assert TrainConfig(**MINIMAL).opponents == {"past": 1.0}
 
 
-def test_the_defaults_are_those_of_the_algorithm_that_is_set(tmp_path: Path) -> None:
+def test_defaults_are_those_of_the_chosen_algorithm(tmp_path: Path) -> None:
     config = load_config(written(tmp_path, MINIMAL), ["ppo.entropy.end=0", "algorithm=rllib"])
     assert isinstance(config, RllibConfig)
     assert config.ppo == RllibPpo(entropy=Ramp(start=RllibPpo().entropy.start, end=0))
@@ -251,7 +252,7 @@ def test_the_defaults_are_those_of_the_algorithm_that_is_set(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("written_as", "frames"), [("1e6", 10**6), ("3e3", 3000), ("010", 10), ("5.0", 5), ("0x10", 16), ("+7", 7)]
 )
-def test_a_whole_number_may_be_written_in_any_way(written_as: str, frames: int, tmp_path: Path) -> None:
+def test_whole_number_can_be_written_in_any_notation(written_as: str, frames: int, tmp_path: Path) -> None:
     assert load_config("configs/demo.yaml", [f"frames={written_as}"]).frames == frames  # type: ignore[union-attr]
     assert load_config(written(tmp_path, f"game: no_dice\nframes: {written_as}")).frames == frames  # type: ignore[union-attr]
 
@@ -273,12 +274,12 @@ def test_a_whole_number_may_be_written_in_any_way(written_as: str, frames: int, 
         ("options.target=1.5", "target must be a whole number"),
     ],
 )
-def test_what_is_no_number_is_not_taken_for_one(change: str, words: str) -> None:
+def test_value_of_another_type_is_not_read_as_a_number(change: str, words: str) -> None:
     with pytest.raises(OptionError, match=re.escape(words)):
         load_config("configs/demo.yaml", [change])
 
 
-def test_options_of_the_game_take_whole_numbers_in_any_form() -> None:
+def test_game_options_accept_whole_numbers_in_any_notation() -> None:
     assert load_config("configs/demo.yaml", ["options.target=2e1"]).make_game().options.target == 20
 
 
@@ -299,7 +300,7 @@ def test_options_of_the_game_take_whole_numbers_in_any_form() -> None:
         ("ppo.net_arch=[1000000000000]", 10**6),
     ],
 )
-def test_a_value_far_too_large_is_refused_with_its_bound(change: str, bound: int) -> None:
+def test_value_that_is_far_too_large_raises_and_names_the_limit(change: str, bound: int) -> None:
     with pytest.raises(OptionError, match=f"{change.split('=')[0]}.* must be at most {bound}, got"):
         load_config("configs/demo.yaml", [change])
 
@@ -308,28 +309,29 @@ def test_a_value_far_too_large_is_refused_with_its_bound(change: str, bound: int
 
 
 def stages(*ends: float) -> list[dict[str, Any]]:
+    """Return stages that end at these shares of the run."""
     return [{"until": end, "reward": "score", "horizon": "turn"} for end in ends]
 
 
 @pytest.mark.parametrize("ends", [(), (0.5,), (0.5, 0.9), (1.0, 0.5), (0.5, 0.5, 1.0), (1.0, 1.0)])
-def test_stages_must_rise_to_the_end_of_the_run(ends: tuple[float, ...], tmp_path: Path) -> None:
+def test_stages_must_end_at_increasing_shares_up_to_1(ends: tuple[float, ...], tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="stages must end at rising shares"):
         load_config(written(tmp_path, {**MINIMAL, "stages": stages(*ends)}))
 
 
 @pytest.mark.parametrize("key", ["until", "reward", "horizon"])
-def test_a_stage_with_a_value_that_does_not_exist_is_refused(key: str, tmp_path: Path) -> None:
+def test_stage_with_an_unknown_value_raises(key: str, tmp_path: Path) -> None:
     with pytest.raises(OptionError, match=rf"stages\.0\.{key}"):
         load_config(written(tmp_path, {**MINIMAL, "stages": [{**stages(1.0)[0], key: "x"}]}))
 
 
-def test_stage_at_says_which_part_of_the_run_it_is() -> None:
+def test_stage_at_returns_the_stage_of_a_frame() -> None:
     parts = [{"until": 0.25, "reward": "score", "horizon": "turn"}, {"until": 1, "reward": "win", "horizon": "game"}]
     config = TrainConfig.model_validate({**MINIMAL, "stages": parts})
     assert [config.stage_at(frames).reward for frames in (0, 249, 250, 999, 1000, 5000)] == ["score"] * 2 + ["win"] * 4
 
 
-def test_a_ramp_goes_straight_and_stays_at_its_ends() -> None:
+def test_ramp_is_linear_and_constant_beyond_its_ends() -> None:
     ramp = Ramp(start=4.0, end=2.0)
     assert [ramp.at(done) for done in (-1.0, 0.0, 0.25, 1.0, 1.5)] == [4.0, 4.0, 3.5, 2.0, 2.0]
 
@@ -343,6 +345,6 @@ def test_a_ramp_goes_straight_and_stays_at_its_ends() -> None:
         (["seat=true"], "seat"),
     ],
 )
-def test_what_could_not_be_trained_is_refused(changes: list[str], named: str) -> None:
+def test_configuration_that_cannot_be_trained_raises(changes: list[str], named: str) -> None:
     with pytest.raises(OptionError, match=named):
         load_config("configs/demo.yaml", changes)

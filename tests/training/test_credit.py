@@ -1,4 +1,4 @@
-"""That a learner is credited with its own game's outcome, whole and nothing beyond it, at every kind of ending."""
+"""Tests that every decision of a learner is credited with exactly the outcome of its own game."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from trialea.evaluation.measures.exact import exact_value
 from trialea.training.config import TrainConfig
 from trialea.training.ppo import build
 
-HUGE = 1000.0  # what the critic below expects of every position
+HUGE = 1000.0  # the value that the critic below gives every position
 
 
 class Collected:
-    """A rollout of a policy that never learns and whose critic is absurd: whatever it expects shows in the returns.
+    """A rollout of a policy that never learns, with an absurd critic whose values would show in the returns.
 
     Attributes:
-        returns: (T, B), what each decision is credited with, undiscounted (lambda 1).
-        begins: (T, B), whether the decision is the first of an episode.
-        outcomes: for each environment, what the learner won of each of its games that ended, in order.
+    returns: (T, B), the undiscounted return of each decision (lambda 1).
+    begins: (T, B), whether the decision is the first of an episode.
+    outcomes: For each environment, the learner's result in each game that ended, in order.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Collected:
         self.returns, self.begins = buffer.returns.astype(float), buffer.episode_starts != 0
 
     def _note(self, games: LearnerBatch, index: NDArray[np.int64]) -> None:
-        """By the states alone: the share of the win where the game is over, and nothing for who is out before."""
+        """Record results from the states alone: the share of the win if the game is over, else nothing."""
         players = games.game.num_players
         for i in index:
             state = games.states[i]
@@ -74,15 +74,13 @@ class Collected:
 
     @property
     def network(self) -> Any:
-        """The policy that was played, which draws its actions."""
+        """Return the policy that was played, which samples its actions."""
         return snapshot(self.model.policy)
 
 
 @pytest.mark.parametrize(("name", "players"), SOME_TABLES)
-def test_every_decision_of_a_game_is_credited_with_its_outcome_and_nothing_is_expected_after_it(
-    name: str, players: int
-) -> None:
-    """Games here end by elimination, by the last decision, in another's turn, and by being cut short."""
+def test_each_decision_is_credited_with_exactly_its_games_outcome(name: str, players: int) -> None:
+    """Games end by elimination, by the last decision, in another player's turn, and by truncation."""
     found = Collected(game_of(name, players, **SHORT[name]), "random", count=40, steps=60)
     ended = 0
     for i, outcomes in enumerate(found.outcomes):
@@ -92,13 +90,13 @@ def test_every_decision_of_a_game_is_credited_with_its_outcome_and_nothing_is_ex
             if number < len(outcomes):
                 assert np.allclose(credited, outcomes[number], atol=1e-3)
                 ended += 1
-            else:  # still going on when the rollout ended: what is to come is the critic's to say
+            else:  # the rollout ended before the game, so the critic's value counts
                 assert np.allclose(credited, HUGE)
     assert ended >= 40
 
 
 @pytest.mark.parametrize("horizon", ["turn", "decision"])
-def test_beyond_the_horizon_nothing_is_expected(horizon: str) -> None:
+def test_nothing_beyond_the_horizon_is_credited(horizon: str) -> None:
     found = Collected(game_of("no_dice", target=1000), "random", 40, 30, horizon, reward="score")
     done = np.roll(found.begins, -1, axis=0)
     if horizon == "decision":
@@ -109,7 +107,7 @@ def test_beyond_the_horizon_nothing_is_expected(horizon: str) -> None:
         assert (found.returns[: last + 1, i] > -HUGE / 2).all()
 
 
-# Toy games whose value is known exactly: an elimination before the end, a last decision, a game cut short.
+# Small games with exactly known values: an elimination before the end, a last decision, and a truncated game.
 TOYS = [
     pytest.param("no_dice", 3, {"target": 4}, marks=pytest.mark.slow),
     ("no_dice", 3, {"target": 2}),
@@ -119,11 +117,11 @@ TOYS = [
 
 
 @pytest.mark.parametrize(("name", "players", "options"), TOYS, ids=str)
-def test_the_mean_credit_of_the_first_decision_is_the_exact_value(name: str, players: int, options: Any) -> None:
+def test_mean_credit_of_the_first_decision_is_the_exact_value(name: str, players: int, options: Any) -> None:
     game = game_of(name, players, **options)
     found = Collected(game, "solver", count=4000, steps=30, seat=0)
     agents: list[Any] = [ModelAgent(game, found.network, sample=True), *[make_agent("solver", game)] * (players - 1)]
     expected = (players * exact_value(game, agents)[0] - 1) / (players - 1)
     first = found.returns[0]
-    assert found.begins[0].all() and (np.abs(first) < 1.01).all()  # every game has come to its end
+    assert found.begins[0].all() and (np.abs(first) < 1.01).all()  # every game has ended
     assert abs(first.mean() - expected) < 4 * first.std() / np.sqrt(len(first))

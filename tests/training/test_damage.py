@@ -1,4 +1,4 @@
-"""Run folders in which something is damaged or changed: told in a line with what to do, and never trained on with."""
+"""Tests of damaged or edited run folders: resuming raises a one-line error with the remedy."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from trialea.training.run_folder import newest_checkpoint
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a finished run."""
     folder = tmp_path_factory.mktemp("damage") / "run"
     assert run(tiny(), folder)
     return folder
@@ -23,13 +24,13 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def unfinished(finished: Path, tmp_path: Path) -> Path:
-    """A run that lacks its end: the newest checkpoint is whole."""
+    """Return a run whose last part is missing; its newest checkpoint is valid."""
     shutil.copytree(finished, tmp_path / "run")
     (tmp_path / "run" / "model.zip").unlink()
     return tmp_path / "run"
 
 
-def test_measurements_that_cannot_be_read_are_dropped(finished: Path, unfinished: Path) -> None:
+def test_unreadable_measurements_are_dropped(finished: Path, unfinished: Path) -> None:
     file = unfinished / "metrics.jsonl"
     first, _, *others = file.read_text().splitlines()
     file.write_text("\n".join([first, "", '{"fra', '{"seconds": 1}', "3", "garbage", *others, ""]))
@@ -46,7 +47,7 @@ def test_measurements_that_cannot_be_read_are_dropped(finished: Path, unfinished
         (("frames: ", "frames: 1"), "frames"),
     ],
 )
-def test_a_run_whose_configuration_was_edited_is_not_gone_on_with(
+def test_run_with_an_edited_configuration_does_not_resume(
     change: tuple[str, str], named: str, unfinished: Path
 ) -> None:
     file = unfinished / "config.yaml"
@@ -63,7 +64,7 @@ def test_a_run_whose_configuration_was_edited_is_not_gone_on_with(
 
 
 @pytest.mark.parametrize("name", ["model.zip", "state.npz", "past.pt", "config.yaml"])
-def test_a_damaged_checkpoint_says_how_to_go_on_from_the_one_before(name: str, unfinished: Path) -> None:
+def test_damaged_checkpoint_error_says_how_to_continue(name: str, unfinished: Path) -> None:
     newest = newest_checkpoint(unfinished / "checkpoints")
     assert newest is not None
     content = (newest / name).read_bytes()

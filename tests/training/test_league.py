@@ -1,4 +1,4 @@
-"""A learner's opponents: who is drawn, by which snapshot they play, and what the league knows of them."""
+"""Tests of the league of a learner's opponents: sampling, snapshots, priorities and win rates."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ every_game = pytest.mark.parametrize("name", GAMES)
 
 
 def network_of(game: Game, seed: int = 0) -> nn.Sequential:
+    """Return a small network with random weights."""
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         network = nn.Sequential(nn.Linear(game.observation_size, 8), nn.ReLU(), nn.Linear(8, game.num_actions))
@@ -31,7 +32,7 @@ def network_of(game: Game, seed: int = 0) -> nn.Sequential:
 def league_with(
     game: Game, snapshots: int, priority: Any = "uniform", slots: int = 3, count: int = 600, weight: float = 1.0
 ) -> Any:
-    """A league, its games of `game`, and the snapshots it was given."""
+    """Return a league, its batch of `game`, and the snapshots added to it."""
     league = League({"random": weight, "past": 3.0 * weight}, slots, priority, seed=7)
     games = league.new_batch(game, None, count, "rotate")
     games.seed(range(count))
@@ -42,7 +43,7 @@ def league_with(
 
 
 def others(games: LearnerBatch) -> np.ndarray:
-    """Which of the opponents holds each seat that is not the learner's."""
+    """Return the index of the opponent in each seat that is not the learner's."""
     seats = np.arange(games.game.num_players)
     return games.agent_of[seats != games.seats[:, None]]
 
@@ -50,7 +51,7 @@ def others(games: LearnerBatch) -> np.ndarray:
 # The pool --------------------------------------------------------------------------------------------------------
 
 
-def test_the_pool_keeps_the_newest_snapshots() -> None:
+def test_pool_keeps_the_newest_snapshots() -> None:
     for count in range(1, 8):
         league, _, networks = league_with(game_of("no_dice"), count)
         assert {id(network) for network in league.networks} == {id(network) for network in networks[-3:]}
@@ -71,8 +72,8 @@ def test_games_are_played_by_the_snapshots_in_their_slots(name: str) -> None:
 
 
 @every_game
-def test_past_selves_are_asked_together(name: str) -> None:
-    """Once for all slots, with the actions that each of them takes alone."""
+def test_past_selves_act_in_one_batch(name: str) -> None:
+    """One call for all slots gives the actions that each snapshot takes alone."""
     game = game_of(name, **SHORT[name])
     _, games, _ = league_with(game, 3)
     games.start()
@@ -84,11 +85,11 @@ def test_past_selves_are_asked_together(name: str) -> None:
     assert np.array_equal(crowd.act(states, slots), alone[slots, np.arange(len(states))])
 
 
-# Who is drawn ----------------------------------------------------------------------------------------------------
+# Sampling --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("weight", [1.0, 0.1, 5e307, 1e-300])
-def test_one_snapshot_gets_all_the_games_against_past_selves(weight: float) -> None:
+def test_single_snapshot_gets_all_games_against_past_selves(weight: float) -> None:
     _, games, _ = league_with(game_of("no_dice"), 1, weight=weight)
     games.start()
     drawn = np.bincount(others(games), minlength=4) / 600
@@ -99,8 +100,8 @@ def test_one_snapshot_gets_all_the_games_against_past_selves(weight: float) -> N
 @pytest.mark.parametrize(
     ("priority", "expected"), [("uniform", [1, 1, 1]), ("recent", [1, 2, 3]), ("hard", [1.0, 0.25, 0.25])]
 )
-def test_past_selves_are_drawn_by_their_priority(priority: str, expected: list[float]) -> None:
-    """Five snapshots in three slots: numbers 3, 4 and 2, the newest in the middle."""
+def test_past_selves_are_sampled_by_priority(priority: str, expected: list[float]) -> None:
+    """Five snapshots in three slots leave numbers 3, 4 and 2, with the newest in the middle."""
     league, games, _ = league_with(game_of("no_dice"), 5, priority, count=6000)
     league.rates[:] = [0.0, 0.5, 0.5]
     league.weigh()
@@ -112,13 +113,13 @@ def test_past_selves_are_drawn_by_their_priority(priority: str, expected: list[f
     assert drawn.sum() / 6000 == pytest.approx(0.75, abs=0.02)
 
 
-def test_where_the_learner_always_wins_all_are_drawn_alike() -> None:
+def test_past_selves_are_equally_likely_if_the_learner_always_wins() -> None:
     league, _, _ = league_with(game_of("no_dice"), 2, "hard")
     league.rates[:] = 1.0
     assert league.weights().tolist() == [0.5, 0.5, 0.0]
 
 
-def test_without_past_selves_nothing_is_kept() -> None:
+def test_league_without_past_selves_keeps_no_networks() -> None:
     league = League({"random": 1.0, "past": 0.0}, 3, "hard", seed=0)
     games = league.new_batch(game_of("no_dice"), None, 4, 0)
     league.add(network_of(game_of("no_dice")))
@@ -130,11 +131,11 @@ def test_without_past_selves_nothing_is_kept() -> None:
     assert league.networks == [] and len(games.opponents.agents) == 1
 
 
-# What is known of them -------------------------------------------------------------------------------------------
+# Win rates -------------------------------------------------------------------------------------------------------
 
 
 def ended(players: int, share: Sequence[float], over: int, finished: Sequence[int], agents: Sequence[int]) -> Any:
-    """One game of a learner in seat 0 that has ended for it, and its league."""
+    """Return the win rates after one game has ended for a learner in seat 0."""
     game = game_of("no_dice", players)
     league, games, _ = league_with(game, 3, count=1)
     games.seats[:] = 0
@@ -151,13 +152,25 @@ def ended(players: int, share: Sequence[float], over: int, finished: Sequence[in
     [
         ([1, 0], 1, [1, 1], [0, 1], [1, None, None]),
         ([0, 1], 1, [1, 1], [0, 3], [None, None, 0]),
-        ([0, 1], 1, [1, 1], [1, 0], [None, None, None]),  # lost to random; the learner's own entry means nothing
-        ([0, 0, 0], 0, [1, 1, 0], [0, 1, 2], [1, 0, None]),  # out, after the one, before the other
-        ([0, 0, 1], 1, [1, 1, 1], [0, 1, 2], [0.5, 0, None]),  # a third won: nothing tells the losers apart
+        (
+            [0, 1],
+            1,
+            [1, 1],
+            [1, 0],
+            [None, None, None],
+        ),  # lost to random; the entry of the learner's own seat is ignored
+        (
+            [0, 0, 0],
+            0,
+            [1, 1, 0],
+            [0, 1, 2],
+            [1, 0, None],
+        ),  # the learner is out after the first opponent and before the second
+        ([0, 0, 1], 1, [1, 1, 1], [0, 1, 2], [0.5, 0, None]),  # a third player won, so the losers are even
         ([0.5, 0.5, 0], 1, [1, 1, 1], [0, 2, 3], [None, 0.5, 1]),
     ],
 )
-def test_it_notes_whom_the_learner_came_out_ahead_of(
+def test_win_rates_count_opponents_that_finished_behind_the_learner(
     share: list[float], over: int, finished: list[int], agents: list[int], expected: list[float | None]
 ) -> None:
     rates = ended(len(share), share, over, finished, agents)
@@ -166,8 +179,8 @@ def test_it_notes_whom_the_learner_came_out_ahead_of(
 
 
 @pytest.mark.parametrize("name", [name for name in GAMES if "greedy" in GAMES[name].agents])
-def test_a_strong_past_self_is_told_from_a_weak_one(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The learner plays at random; of two opponents one never does anything sensible."""
+def test_strong_past_self_gets_a_higher_priority_than_a_weak_one(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The learner plays at random against one random and one greedy opponent."""
     game = game_of(name, **SHORT[name])
     league, games, _ = league_with(game, 2, "hard", count=256)
     weak, strong = (make_agent(agent, game) for agent in ("random", "greedy"))
@@ -188,7 +201,7 @@ def test_a_strong_past_self_is_told_from_a_weak_one(name: str, monkeypatch: pyte
 
 
 @every_game
-def test_a_league_put_back_draws_as_before(name: str) -> None:
+def test_restored_league_samples_as_before(name: str) -> None:
     game = game_of(name, more_players(name))
     league, games, _ = league_with(game, 5, "hard", count=50)
     league.rates[:] = [0.2, 0.9, 0.4]
@@ -208,7 +221,7 @@ def test_a_league_put_back_draws_as_before(name: str) -> None:
 
 
 @every_game
-def test_one_batch_holds_games_of_several_numbers_of_players(name: str) -> None:
+def test_one_batch_can_mix_numbers_of_players(name: str) -> None:
     """Each part is played as it would be alone."""
     counts = some_player_counts(name)
     games = [game_of(name, players, **SHORT[name]) for players in counts]
@@ -240,7 +253,7 @@ def test_one_batch_holds_games_of_several_numbers_of_players(name: str) -> None:
     assert env.observation_space.contains(observations[0])
 
 
-def test_the_most_players_decide_the_padding() -> None:
+def test_padding_follows_the_largest_number_of_players() -> None:
     games = [game_of("no_dice", players) for players in player_counts("no_dice")[:3]]
     env = GamesVecEnv([LearnerBatch(game, 2, "random", 0, "win") for game in games])
     assert env.observation_space.shape == (games[-1].observation_size + 4,)

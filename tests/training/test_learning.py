@@ -1,4 +1,4 @@
-"""That training learns, and small parts of it."""
+"""Tests that training learns, and of `EvenlySpaced`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from trialea.training.measuring import EvenlySpaced
 
 
 @pytest.mark.parametrize("already", [0, 30, 55, 60])
-def test_every_comes_as_often_as_asked_and_goes_on_where_it_stopped(already: int) -> None:
+def test_evenly_spaced_events_continue_after_a_restart(already: int) -> None:
     every = EvenlySpaced(4, 100, already)
     due = [frames for frames in range(already, 101, 5) if every.due(frames)]
     assert due == [frames for frames in (25, 50, 75, 100) if frames > already]
@@ -23,7 +23,7 @@ def test_every_comes_as_often_as_asked_and_goes_on_where_it_stopped(already: int
 
 # Learning --------------------------------------------------------------------------------------------------------
 
-# Options that make a game easy to learn. A new game with anything to learn needs a line.
+# Options that make a game easy to learn. A new game of skill needs an entry.
 EASY: dict[str, dict[str, Any]] = {
     "no_dice": {"target": 10},
     "poker_figures": {"max_turns": 4, "score_open_rows": True},
@@ -32,6 +32,7 @@ every_game_of_skill = pytest.mark.parametrize("name", [name for name in GAMES if
 
 
 def learning(name: str, frames: int, reward: str, horizon: str) -> TrainConfig:
+    """Return the configuration of a short training against random play."""
     return tiny(
         name,
         options=EASY[name],
@@ -52,7 +53,7 @@ def learning(name: str, frames: int, reward: str, horizon: str) -> TrainConfig:
 
 
 @every_game_of_skill
-def test_learns_from_its_turns_to_beat_random_play_and_to_err_far_less(name: str, tmp_path: Path) -> None:
+def test_training_by_turns_learns_to_beat_random_play(name: str, tmp_path: Path) -> None:
     assert run(learning(name, 30_000, "score", "turn"), tmp_path / "run")
     first, *_, last = metrics(tmp_path / "run")
     assert first["win_rate/random"] < 0.65
@@ -64,7 +65,7 @@ def test_learns_from_its_turns_to_beat_random_play_and_to_err_far_less(name: str
 
 @every_game_of_skill
 @pytest.mark.slow
-def test_learns_from_wins_alone_to_beat_random_play_and_to_err_far_less(name: str, tmp_path: Path) -> None:
+def test_training_by_wins_learns_to_beat_random_play(name: str, tmp_path: Path) -> None:
     assert run(learning(name, 100_000, "win", "game"), tmp_path / "run")
     last = metrics(tmp_path / "run")[-1]
     assert last["win_rate/random"] > 0.85

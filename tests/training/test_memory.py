@@ -1,4 +1,4 @@
-"""The memory that a training needs: worked out before any is asked for."""
+"""Tests of the estimate of the memory that a training needs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ GB = 10**9
 
 
 @pytest.mark.parametrize("path", shipped_configs())
-def test_what_ships_fits_into_a_small_machine(path: str) -> None:
+def test_shipped_configuration_needs_little_memory(path: str) -> None:
     assert sum(need.size for need in memory_needs(load_config(path))) < GB / 2
 
 
@@ -42,7 +42,7 @@ def test_what_ships_fits_into_a_small_machine(path: str) -> None:
         ),
     ],
 )
-def test_too_much_is_refused_with_what_to_change(
+def test_training_that_needs_too_much_memory_raises_with_the_remedy(
     path: str, changes: list[str], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(memory, "total_memory", lambda: 16 * GB)
@@ -50,19 +50,19 @@ def test_too_much_is_refused_with_what_to_change(
         check_memory(load_config(f"configs/{path}.yaml", changes))
 
 
-def test_too_much_is_refused_before_there_is_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_much_memory_raises_before_the_run_folder_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "total_memory", lambda: 10**6)
     with pytest.raises(OptionError, match="the training needs about"):
         train(load_config("configs/demo.yaml"), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
-def test_a_system_that_does_not_say_how_much_it_has_refuses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_total_memory_allows_any_training(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "total_memory", lambda: None)
     check_memory(load_config("configs/demo.yaml", ["ppo.n_steps=1000000"]))
 
 
-def test_this_system_says_how_much_it_has() -> None:
+def test_total_memory_is_plausible_or_unknown() -> None:
     total = memory.total_memory()
     assert total is None or total > GB / 2
 
@@ -70,11 +70,11 @@ def test_this_system_says_how_much_it_has() -> None:
 @pytest.mark.parametrize(
     ("size", "text"), [(999, "999 B"), (25.3e9, "25.3 GB"), (4.31e12, "4.3 TB"), (7e17, "700,000.0 TB")]
 )
-def test_sizes_are_written_in_a_unit_that_suits_them(size: float, text: str) -> None:
+def test_sizes_are_written_with_a_suitable_unit(size: float, text: str) -> None:
     assert in_bytes(size) == text
 
 
-def test_the_weights_of_a_network_are_counted() -> None:
+def test_weights_of_a_network_are_counted() -> None:
     network: Any = pytest.importorskip("torch").nn.Sequential
     linear = pytest.importorskip("torch").nn.Linear
     made = network(linear(5, 7), linear(7, 3))

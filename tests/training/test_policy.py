@@ -1,4 +1,4 @@
-"""Our policy and buffer for MaskablePPO: the same mathematics as sb3-contrib's, and files that it reads by itself."""
+"""Tests of the policy and buffer for MaskablePPO: equal to sb3-contrib's, with files that it can load."""
 
 from __future__ import annotations
 
@@ -28,13 +28,14 @@ ROWS, ACTIONS = 400, 37
 
 
 def masks(share: float) -> torch.Tensor:
-    """Random masks (ROWS, ACTIONS) with at least one legal action each; for the share 0 exactly one."""
+    """Return random masks (ROWS, ACTIONS) with at least one legal action each, and exactly one for share 0."""
     legal = torch.rand(ROWS, ACTIONS) < share
     legal[torch.arange(ROWS), torch.randint(ACTIONS, (ROWS,))] = True
     return legal
 
 
 def distributions(scores: torch.Tensor, legal: torch.Tensor) -> tuple[LegalDistribution, Any]:
+    """Return this library's and sb3-contrib's distribution of the same scores."""
     ours = LegalDistribution(ACTIONS).proba_distribution(scores)
     theirs = MaskableCategoricalDistribution(ACTIONS).proba_distribution(scores)
     ours.apply_masking(legal)
@@ -48,10 +49,8 @@ def distributions(scores: torch.Tensor, legal: torch.Tensor) -> tuple[LegalDistr
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 1.0])
 @pytest.mark.parametrize("spread", [0.0, 1.0, 8.0, 1e3, 1e6])
 @pytest.mark.parametrize("kind", [torch.float32, torch.float64])
-def test_log_probabilities_entropies_and_gradients_are_those_of_stock(
-    share: float, spread: float, kind: torch.dtype
-) -> None:
-    """Stock works in float64 here: in float32 it is the less exact of the two."""
+def test_log_probs_entropies_and_gradients_match_sb3_contrib(share: float, spread: float, kind: torch.dtype) -> None:
+    """sb3-contrib computes in float64 here, because in float32 it is the less exact of the two."""
     torch.manual_seed(0)
     scores, legal = (spread * torch.randn(ROWS, ACTIONS, dtype=kind)), masks(share)
     actions = torch.multinomial(legal.float(), 1).squeeze(1)
@@ -70,7 +69,7 @@ def test_log_probabilities_entropies_and_gradients_are_those_of_stock(
         assert not found[0][0].any() and not found[0][1].any() and not found[0][2].any()
 
 
-def test_the_entropy_alone_and_without_masks_are_stocks_too() -> None:
+def test_entropy_matches_sb3_contrib_with_and_without_masks() -> None:
     torch.manual_seed(3)
     scores, legal = torch.randn(ROWS, ACTIONS), masks(0.3)
     ours, theirs = distributions(scores, legal)
@@ -82,7 +81,7 @@ def test_the_entropy_alone_and_without_masks_are_stocks_too() -> None:
 
 
 @pytest.mark.parametrize("spread", [0.1, 5.0, 1e4])
-def test_only_legal_actions_are_drawn_and_the_mode_is_stocks(spread: float) -> None:
+def test_samples_are_legal_and_the_mode_matches_sb3_contrib(spread: float) -> None:
     torch.manual_seed(4)
     legal = masks(0.2)
     ours, theirs = distributions(spread * torch.randn(ROWS, ACTIONS), legal)
@@ -91,7 +90,7 @@ def test_only_legal_actions_are_drawn_and_the_mode_is_stocks(spread: float) -> N
     assert torch.equal(ours.mode(), theirs.mode())
 
 
-def test_a_row_without_legal_actions_is_an_error_whatever_is_asked() -> None:
+def test_row_without_legal_actions_raises_in_every_method() -> None:
     legal = masks(0.5)
     legal[7] = False
     for spoilt in (torch.randn(ROWS, ACTIONS), torch.full((ROWS, ACTIONS), float("nan"))):
@@ -104,7 +103,7 @@ def test_a_row_without_legal_actions_is_an_error_whatever_is_asked() -> None:
     assert issubclass(PolicyError, TrialeaError)
 
 
-def test_an_illegal_action_has_no_log_probability() -> None:
+def test_log_prob_of_an_illegal_action_raises() -> None:
     ours, _ = distributions(torch.zeros(ROWS, ACTIONS), masks(0.0))
     with pytest.raises(PolicyError, match="it is illegal"):
         ours.log_prob(torch.zeros(ROWS, dtype=torch.long))
@@ -114,7 +113,7 @@ def test_an_illegal_action_has_no_log_probability() -> None:
 
 
 def models(**settings: Any) -> tuple[MaskablePPO, MaskablePPO]:
-    """Ours and sb3-contrib's, as new, with the same seed and settings."""
+    """Return this library's and sb3-contrib's new models with the same seed and settings."""
     made = []
     for make in (masked_ppo, lambda env, **given: MaskablePPO("MlpPolicy", env, **given)):
         games = LearnerBatch(game_of("no_dice", target=10), 32, "random", "rotate", "score")
@@ -125,20 +124,20 @@ def models(**settings: Any) -> tuple[MaskablePPO, MaskablePPO]:
 
 
 def same_data(ours: MaskablePPO, theirs: MaskablePPO) -> None:
-    """Let the stock model collect a rollout, and give ours the very same."""
-    theirs.learn(8 * 32, reset_num_timesteps=False)  # collects, and then updates: its weights are put back below
+    """Collect a rollout with sb3-contrib's model, and copy it to the other model."""
+    theirs.learn(8 * 32, reset_num_timesteps=False)  # collects and then updates; the weights are restored below
     buffers = ours.rollout_buffer, theirs.rollout_buffer
     theirs.policy.load_state_dict(ours.policy.state_dict())
     theirs.policy.optimizer.load_state_dict(deepcopy(ours.policy.optimizer.state_dict()))
     buffers[0].reset()
     for name in ("observations", "actions", "values", "log_probs", "advantages", "returns", "action_masks"):
         flat = getattr(buffers[1], name)
-        shaped = flat.reshape(32, 8, -1).swapaxes(0, 1)  # stock's, flattened environment by environment
+        shaped = flat.reshape(32, 8, -1).swapaxes(0, 1)  # sb3-contrib's buffer is flattened environment by environment
         getattr(buffers[0], name)[...] = shaped.reshape(getattr(buffers[0], name).shape)
     buffers[0].full = True
 
 
-def test_minibatches_are_those_of_stock_with_boolean_masks() -> None:
+def test_minibatches_match_sb3_contrib_with_boolean_masks() -> None:
     ours, theirs = models()
     same_data(ours, theirs)
     for size in (None, 100):
@@ -153,7 +152,7 @@ def test_minibatches_are_those_of_stock_with_boolean_masks() -> None:
                 assert one.shape == other.shape and torch.equal(one.float(), other.float()), name
 
 
-def test_the_same_data_give_the_same_weights() -> None:
+def test_updates_with_the_same_data_give_the_same_weights() -> None:
     ours, theirs = models()
     for _ in range(3):
         same_data(ours, theirs)
@@ -166,7 +165,7 @@ def test_the_same_data_give_the_same_weights() -> None:
             torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-6)
 
 
-def test_what_the_policy_says_of_a_rollout_is_what_stock_says() -> None:
+def test_values_and_log_probs_of_a_rollout_match_sb3_contrib() -> None:
     ours, theirs = models()
     assert all(torch.equal(a, b) for a, b in zip(ours.policy.parameters(), theirs.policy.parameters(), strict=True))
     game = game_of("no_dice", target=10)
@@ -180,7 +179,7 @@ def test_what_the_policy_says_of_a_rollout_is_what_stock_says() -> None:
     torch.testing.assert_close(log_prob, again[1], rtol=1e-6, atol=1e-6)
 
 
-def test_a_rollout_without_a_legal_action_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rollout_without_a_legal_action_raises(monkeypatch: pytest.MonkeyPatch) -> None:
     ours, _ = models()
     monkeypatch.setattr(GamesVecEnv, "action_masks", lambda self: np.zeros((32, self.action_space.n), np.int8))
     with pytest.raises(PolicyError, match="no action is legal"):
@@ -188,7 +187,7 @@ def test_a_rollout_without_a_legal_action_is_an_error(monkeypatch: pytest.Monkey
 
 
 def learnt(model: MaskablePPO, frames: int) -> float:
-    """The mean reward of a turn in the last quarter of a training."""
+    """Return the mean reward per turn in the last quarter of a training."""
     model.learn(frames * 3 // 4)
     rewards: list[float] = []
     for _ in range(frames // 4 // (8 * 32)):
@@ -198,14 +197,14 @@ def learnt(model: MaskablePPO, frames: int) -> float:
 
 
 @pytest.mark.slow
-def test_learns_as_well_as_stock_over_seeds() -> None:
+def test_training_is_as_good_as_sb3_contrib_over_several_seeds() -> None:
     settings = {"batch_size": 256, "learning_rate": 1e-3}
     found = np.array([[learnt(model, 49_152) for model in models(seed=seed, **settings)] for seed in range(6)])
     untrained = learnt(models(n_epochs=1, learning_rate=1e-12)[0], 4096)
     difference = found[:, 0] - found[:, 1]
     error = difference.std(ddof=1) / np.sqrt(len(difference))
     gain = found.mean() - untrained
-    assert gain > 10 * error > 0  # so much has been learnt that a difference would show
+    assert gain > 10 * error > 0  # enough has been learned for a difference to show
     assert abs(difference.mean()) < 4 * error
     assert abs(difference.mean()) < gain / 10
 
@@ -226,7 +225,7 @@ print(type(model.policy).__module__, type(model.rollout_buffer).__module__, mode
 
 
 @pytest.mark.slow
-def test_a_run_s_models_load_in_stock_sb3_contrib_where_this_library_is_not_installed(tmp_path: Path) -> None:
+def test_models_load_in_sb3_contrib_without_this_library(tmp_path: Path) -> None:
     config = tiny(frames=2 * ROLLOUT, checkpoints=2, measure={"times": 1, "games": 2, "opponents": ["random"]})
     assert train(config, tmp_path / "run", progress=False)
     game = config.make_game()

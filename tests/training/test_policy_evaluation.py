@@ -1,4 +1,4 @@
-"""The benchmark of policy evaluation: values learned in Last Die, against the exact ones."""
+"""Tests of the policy evaluation benchmark, which learns values in Last Die and compares them with exact ones."""
 
 from __future__ import annotations
 
@@ -15,18 +15,20 @@ from trialea.benchmarks import policy_evaluation
 from trialea.benchmarks.policy_evaluation import BLOCK, Learner, measure, play
 
 
-def test_the_errors_of_both_methods_fall_as_more_games_are_played() -> None:
+def test_errors_of_both_methods_fall_with_more_games() -> None:
     found = measure(4, most_games=4 * BLOCK)
     assert found["games"] == [BLOCK, 2 * BLOCK, 4 * BLOCK]
     for method in ("td", "monte_carlo"):
         errors = found[method]
         assert found["zero"] / 5 > errors[0] > errors[1] > errors[2] > 0
-    assert found["td"][-1] < found["monte_carlo"][-1]  # values of one another's tell more than single outcomes
-    assert found["monte_carlo"][-1] < 0.7 * found["monte_carlo"][0]  # that of a mean falls by a half
+    assert (
+        found["td"][-1] < found["monte_carlo"][-1]
+    )  # TD learns from estimated values, which vary less than single outcomes
+    assert found["monte_carlo"][-1] < 0.7 * found["monte_carlo"][0]  # the error of a mean would fall to a half
 
 
-def test_monte_carlo_is_the_mean_of_what_followed_on_every_visit() -> None:
-    """Worked out once more from one game at a time, state by state."""
+def test_monte_carlo_value_is_the_mean_return_of_every_visit() -> None:
+    """Computed a second time from one game at a time, state by state."""
     game = game_of("last_die", 4, rounds_each=2)
     chain = make_chain(4, False)
     learner = Learner(chain, "monte_carlo")
@@ -38,7 +40,9 @@ def test_monte_carlo_is_the_mean_of_what_followed_on_every_visit() -> None:
         met = []
         while not states.over[0]:
             state = states[0].copy()
-            order = np.argsort((state.place[:4].astype(int) - int(state.place[state.mover])) % 4)  # from the mover
+            order = np.argsort(
+                (state.place[:4].astype(int) - int(state.place[state.mover])) % 4
+            )  # starting from the mover
             met.append((tuple(state.held[order].tolist()), bool(state.opening), int(state.rounds), state.scores, order))
             game.step(states, [0])
             at_end = states.scores[0].copy()
@@ -54,7 +58,9 @@ def test_monte_carlo_is_the_mean_of_what_followed_on_every_visit() -> None:
     assert (learner.values[learner.visits == 0] == 0).all()
 
 
-def test_the_script_prints_the_errors(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_benchmark_command_prints_the_errors(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(sys, "argv", ["policy_evaluation", "--players", "5", "--games", str(BLOCK), "--seed", "3"])
     policy_evaluation.main()
     found = json.loads(capsys.readouterr().out)

@@ -1,4 +1,4 @@
-"""Parts of a training run in which the game's options are others, and runs for several numbers of players."""
+"""Tests of training stages with other game options, rewards by regret, and several numbers of players."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STAGES = [
 
 
 def assert_resumes_exactly(config: TrainConfig, rollouts: int, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leaves the uninterrupted run in `folder`/whole."""
+    """Check that a stopped run resumes exactly. The uninterrupted run stays in `folder`/whole."""
     assert run(config, folder / "whole") is True
     with monkeypatch.context() as patch:
         stop_at(rollouts * ROLLOUT, patch)
@@ -34,8 +34,8 @@ def assert_resumes_exactly(config: TrainConfig, rollouts: int, folder: Path, mon
     assert_same_outcome(folder / "stopped", folder / "whole")
 
 
-def test_games_begin_anew_under_the_next_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The learner's games change at the stage's end; measurements, checkpoints and the model are of the real game."""
+def test_games_restart_with_the_options_of_the_next_stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Measurements, checkpoints and the model always use the configured options."""
     config = tiny(stages=STAGES)
     seen: dict[int, tuple[int, bool, bool]] = {}
     begin = RunCallback._on_rollout_start
@@ -60,13 +60,15 @@ def test_games_begin_anew_under_the_next_options(tmp_path: Path, monkeypatch: py
 
 
 @pytest.mark.parametrize("rollouts", [2, 4, 5])
-def test_it_resumes_exactly_in_either_part(rollouts: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_with_stages_resumes_exactly_in_each_stage(
+    rollouts: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     config = tiny(stages=STAGES)
     assert_resumes_exactly(config, rollouts, tmp_path, monkeypatch)
 
 
-def test_opponents_play_the_game_of_their_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The solver is of the game that is played, and so are past selves."""
+def test_opponents_play_the_game_of_the_current_stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """This holds for the solver and for past selves."""
     seen: list[tuple[int, int]] = []
     begin = RunCallback._on_rollout_start
 
@@ -84,26 +86,26 @@ def test_opponents_play_the_game_of_their_part(tmp_path: Path, monkeypatch: pyte
 REGRET = [{"until": 1.0, "reward": "regret", "horizon": "decision"}]
 
 
-def test_a_run_paid_by_regret_resumes_exactly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_rewarded_by_regret_resumes_exactly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config = tiny(stages=REGRET)
     assert_resumes_exactly(config, 2, tmp_path, monkeypatch)
 
 
-def test_who_values_no_actions_cannot_judge(tmp_path: Path) -> None:
-    for judge in ("greedy", "zoo:afterstate-2p"):  # of which the latter solves whole turns in No Dice
+def test_judge_without_action_values_raises(tmp_path: Path) -> None:
+    for judge in ("greedy", "zoo:afterstate-2p"):  # the second one solves whole turns in No Dice
         with pytest.raises(OptionError, match=f"judge must be an agent that values actions in .*, got '{judge}'"):
             run(tiny(stages=REGRET, judge=judge, options={}), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
-def test_a_judge_that_refuses_the_options_is_refused_before_there_is_a_folder(tmp_path: Path) -> None:
+def test_judge_that_rejects_the_options_raises_before_the_run(tmp_path: Path) -> None:
     options = {"sum_throws": True, "max_turns": 3}
     with pytest.raises(OptionError, match="judge: 'reference' cannot judge .*sum_throws"):
         run(tiny("poker_figures", stages=REGRET, judge="reference", options=options), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
-def test_regret_is_judged_in_the_game_as_it_is() -> None:
+def test_stage_rewarded_by_regret_cannot_change_options() -> None:
     with pytest.raises(ValueError, match="must not change options"):
         tiny(stages=[{**REGRET[0], "options": {"target": 5}}])
 
@@ -116,7 +118,7 @@ def test_regret_is_judged_in_the_game_as_it_is() -> None:
         ({"goal": 3}, "unexpected keyword"),
     ],
 )
-def test_options_that_do_not_fit_are_refused(options: dict[str, Any], message: str, tmp_path: Path) -> None:
+def test_invalid_stage_options_raise(options: dict[str, Any], message: str, tmp_path: Path) -> None:
     stage = f"{{until: 1.0, reward: win, horizon: game, options: {options}}}"
     (tmp_path / "config.yaml").write_text(f"game: no_dice\nframes: 1000\nstages: [{stage}]\n")
     with pytest.raises(OptionError, match=message):
@@ -127,7 +129,7 @@ SEVERAL = {"players": [2, 3], "priority": "hard", "opponents": {"solver": 0.2, "
 
 
 @pytest.mark.parametrize("stages", [pytest.param(STAGES, marks=pytest.mark.slow), REGRET], ids=["options", "regret"])
-def test_one_policy_for_several_numbers_of_players_resumes_exactly_and_plays_with_each(
+def test_policy_for_several_player_counts_resumes_and_plays(
     stages: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = tiny(stages=stages, **SEVERAL)
@@ -142,12 +144,12 @@ def test_one_policy_for_several_numbers_of_players_resumes_exactly_and_plays_wit
 
 
 @pytest.mark.parametrize("players", [[2], [3, 2], [2, 2], []])
-def test_several_numbers_of_players_rise(players: list[int]) -> None:
+def test_player_counts_must_increase(players: list[int]) -> None:
     with pytest.raises(ValueError, match="rising list"):
         tiny(players=players)
 
 
-def test_several_numbers_of_players_must_all_fit(tmp_path: Path) -> None:
+def test_every_player_count_must_fit_the_game(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="num_players"):
         run(tiny(players=[2, 9]), tmp_path / "run")
     assert not (tmp_path / "run").exists()

@@ -1,4 +1,4 @@
-"""Runs that start from the network of another run: what they take over, and what is refused."""
+"""Tests of runs that start from the network of another run."""
 
 from __future__ import annotations
 
@@ -23,18 +23,19 @@ PPO = tiny().ppo.model_dump()
 
 @pytest.fixture(scope="module")
 def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A finished run of two rollouts, not to be changed."""
+    """Return a finished run of two rollouts. Tests must not change it."""
     folder = tmp_path_factory.mktemp("starting") / "first"
     assert run(tiny(frames=2 * ROLLOUT), folder)
     return folder
 
 
 def further(first: Path, **changes: Any) -> TrainConfig:
+    """Return the configuration of a run that starts from the first."""
     return tiny(start_from=str(first), frames=2 * ROLLOUT, **changes)
 
 
-def test_a_run_starts_from_the_policy_and_critic_of_another(first: Path, tmp_path: Path) -> None:
-    """With a learning rate of 0 they stay as they are, so that they can be compared at the end."""
+def test_run_starts_from_another_runs_policy_and_critic(first: Path, tmp_path: Path) -> None:
+    """A learning rate of 0 keeps them unchanged, so that they can be compared at the end."""
     still = {**PPO, "learning_rate": {"start": 0, "end": 0}}
     assert run(further(first, ppo=still), tmp_path / "run")
     before, after = weights(first / "model.zip"), weights(tmp_path / "run" / "model.zip")
@@ -42,10 +43,8 @@ def test_a_run_starts_from_the_policy_and_critic_of_another(first: Path, tmp_pat
     assert metrics(tmp_path / "run")[0]["regret"] == metrics(first)[-1]["regret"]
 
 
-def test_a_run_that_was_started_from_another_resumes_exactly(
-    first: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Before its first checkpoint too, and from another folder: it notes the whole path."""
+def test_run_started_from_another_resumes_exactly(first: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """This also works before its first checkpoint and from another folder, as it stores the full path."""
     monkeypatch.chdir(first.parent)
     assert run(further(Path("first")), tmp_path / "whole")
     with monkeypatch.context() as patch:
@@ -59,7 +58,7 @@ def test_a_run_that_was_started_from_another_resumes_exactly(
         assert_same_outcome(folder, tmp_path / "whole")
 
 
-def test_an_afterstate_run_starts_from_the_network_of_another(tmp_path: Path) -> None:
+def test_afterstate_run_starts_from_another_runs_network(tmp_path: Path) -> None:
     settings: dict[str, Any] = {
         "algorithm": "afterstate",
         "game": "no_dice",
@@ -82,7 +81,7 @@ def test_an_afterstate_run_starts_from_the_network_of_another(tmp_path: Path) ->
     assert not (tmp_path / "other").exists()
 
 
-def test_rllib_starts_from_a_policy_of_maskable_ppo(first: Path) -> None:
+def test_rllib_starts_from_a_maskable_ppo_policy(first: Path) -> None:
     settings = {"algorithm": "rllib", "game": "no_dice", "options": SHORT["no_dice"], "frames": 100}
     config = RllibConfig.model_validate({**settings, "ppo": {"net_arch": [16, 16]}, "start_from": str(first)})
     (policy,) = starting_policies(config)
@@ -104,7 +103,7 @@ def test_rllib_starts_from_a_policy_of_maskable_ppo(first: Path) -> None:
     ],
     ids=["no model", "options", "players", "layers", "activation"],
 )
-def test_a_model_that_does_not_fit_is_refused_before_there_is_a_folder(
+def test_model_that_does_not_fit_raises_before_the_run_folder(
     changes: dict[str, Any], message: str, first: Path, tmp_path: Path
 ) -> None:
     with pytest.raises((OptionError, ModelFileError), match=message):
@@ -112,12 +111,12 @@ def test_a_model_that_does_not_fit_is_refused_before_there_is_a_folder(
     assert not (tmp_path / "run").exists()
 
 
-def test_a_published_model_has_no_critic_to_start_from(first: Path, tmp_path: Path) -> None:
+def test_published_model_cannot_start_a_run_without_its_critic(first: Path, tmp_path: Path) -> None:
     model = publish(first, "mine", tmp_path / "zoo")
     with pytest.raises(OptionError, match="lacks the critic. Name a run folder"):
         run(further(model), tmp_path / "run")
 
 
-def test_a_complete_run_says_how_to_train_its_policy_further(first: Path) -> None:
+def test_resuming_a_complete_run_names_start_from_as_remedy(first: Path) -> None:
     with pytest.raises(OptionError, match="is complete, so it cannot be resumed.* --set start_from="):
         resume(first, progress=False)

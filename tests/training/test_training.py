@@ -1,4 +1,4 @@
-"""Training runs: what they leave behind, that they repeat and resume to the bit, and that they learn."""
+"""Tests of training runs: their files, reproducibility, stopping and resuming, and errors."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ ROLLOUT = 512
 
 
 def tiny(name: str = "no_dice", **changes: Any) -> TrainConfig:
-    """A run of eight rollouts that does a bit of everything."""
+    """Return the configuration of a run of eight rollouts that uses most features."""
     settings: dict[str, Any] = {
         "game": name,
         "options": SHORT[name],
@@ -64,29 +64,34 @@ def tiny(name: str = "no_dice", **changes: Any) -> TrainConfig:
 
 
 def run(config: TrainConfig, folder: Path) -> bool:
+    """Train without a progress bar; return whether the run is complete."""
     return train(config, folder, progress=False)
 
 
 def metrics(folder: Path) -> list[dict[str, Any]]:
+    """Return a run's measurements."""
     return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
 
 
 def timeless(folder: Path) -> list[dict[str, Any]]:
+    """Return a run's measurements without times."""
     return [{key: value for key, value in line.items() if key != "seconds"} for line in metrics(folder)]
 
 
 def weights(file: Path, member: str = "policy.pth") -> dict[str, Any]:
+    """Return the weights in a model file."""
     with zipfile.ZipFile(file) as archive:
         return dict(torch.load(io.BytesIO(archive.read(member)), weights_only=True))
 
 
 def same_weights(one: Path, other: Path) -> bool:
+    """Return whether two model files have the same weights."""
     ours, theirs = weights(one), weights(other)
     return list(ours) == list(theirs) and all(torch.equal(ours[key], theirs[key]) for key in ours)
 
 
 def assert_same_outcome(one: Path, other: Path) -> None:
-    """Two runs ended with the same weights, optimizer and measurements."""
+    """Check that two runs ended with the same weights, optimizer state and measurements."""
     assert same_weights(one / "model.zip", other / "model.zip")
     ours, theirs = (weights(run / "model.zip", "policy.optimizer.pth")["state"] for run in (one, other))
     assert all(torch.equal(ours[key]["exp_avg"], theirs[key]["exp_avg"]) for key in ours)
@@ -95,28 +100,28 @@ def assert_same_outcome(one: Path, other: Path) -> None:
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A tiny run from beginning to end, not to be changed."""
+    """Return a finished tiny run. Tests must not change it."""
     folder = tmp_path_factory.mktemp("runs") / "whole"
     assert run(tiny(), folder) is True
     return folder
 
 
-# What a run leaves -----------------------------------------------------------------------------------------------
+# Files of a run --------------------------------------------------------------------------------------------------
 
 
-def test_the_folder_holds_the_configuration_seed_included(finished: Path) -> None:
+def test_run_folder_has_the_configuration_with_its_seed(finished: Path) -> None:
     assert load_config(finished / "config.yaml") == tiny()
     assert yaml.safe_load((finished / "config.yaml").read_text())["seed"] == 3
 
 
-def test_the_folder_holds_the_versions(finished: Path) -> None:
+def test_run_folder_has_the_versions(finished: Path) -> None:
     found = json.loads((finished / "versions.json").read_text())
     assert found["python"] == ".".join(map(str, sys.version_info[:3]))
     for package in ("numpy", "numba", "gymnasium", "stable-baselines3", "sb3-contrib", "torch"):
         assert found[package] == version(package)
 
 
-def test_the_folder_holds_measurements_from_the_beginning_to_the_end(finished: Path) -> None:
+def test_run_folder_has_measurements_from_start_to_end(finished: Path) -> None:
     lines = metrics(finished)
     assert [line["frames"] for line in lines] == [0, 4 * ROLLOUT, 8 * ROLLOUT]
     for line in lines:
@@ -127,7 +132,7 @@ def test_the_folder_holds_measurements_from_the_beginning_to_the_end(finished: P
     assert seconds == sorted(seconds) and seconds[-1] > 0
 
 
-def test_the_folder_holds_checkpoints_and_a_model_and_no_litter(finished: Path) -> None:
+def test_run_folder_has_checkpoints_a_model_and_nothing_else(finished: Path) -> None:
     names = sorted(path.name for path in (finished / "checkpoints").iterdir())
     assert names == [f"{k * ROLLOUT:012d}" for k in (2, 4, 6)]
     for path in (finished / "checkpoints").iterdir():
@@ -144,14 +149,14 @@ def test_the_folder_holds_checkpoints_and_a_model_and_no_litter(finished: Path) 
 
 
 def scalars(folder: Path, tag: str) -> list[Any]:
-    """The events of one of TensorBoard's scalars, with `step` and `value`."""
+    """Return the events of one TensorBoard scalar, with `step` and `value`."""
     events = import_module("tensorboard.backend.event_processing.event_accumulator")
     read = events.EventAccumulator(str(folder / "tensorboard"))
     read.Reload()
     return list(read.Scalars(tag))
 
 
-def test_tensorboard_shows_win_rate_and_regret(finished: Path) -> None:
+def test_tensorboard_has_the_measured_figures(finished: Path) -> None:
     assert scalars(finished, "train/entropy_coefficient") and scalars(finished, "train/loss")
     for tag, key in (("measure/regret", "regret"), ("measure/win_rate/random", "win_rate/random")):
         shown = scalars(finished, tag)
@@ -159,7 +164,7 @@ def test_tensorboard_shows_win_rate_and_regret(finished: Path) -> None:
         assert [event.step for event in shown] == [line["frames"] for line in metrics(finished)]
 
 
-def test_the_model_is_an_agent_and_stock_maskable_ppo_loads_it(finished: Path) -> None:
+def test_model_loads_as_an_agent_and_in_maskable_ppo(finished: Path) -> None:
     game = game_of("no_dice", **SHORT["no_dice"])
     agent, model = ModelAgent.load(finished, game), MaskablePPO.load(finished / "model.zip", device="cpu")
     states = game.start(range(100))
@@ -167,7 +172,7 @@ def test_the_model_is_an_agent_and_stock_maskable_ppo_loads_it(finished: Path) -
     assert np.array_equal(agent.act(states), expected)
 
 
-def test_the_last_measurement_is_of_the_model_that_was_saved(finished: Path) -> None:
+def test_last_measurement_is_of_the_saved_model(finished: Path) -> None:
     game = game_of("no_dice", **SHORT["no_dice"])
     found = evaluate(game, [ModelAgent.load(finished, game), "random"], num_games=20, seed=3)
     assert nth(found, 0).regret is not None
@@ -175,11 +180,11 @@ def test_the_last_measurement_is_of_the_model_that_was_saved(finished: Path) -> 
     assert nth(found, 0).regret.per_decision == pytest.approx(metrics(finished)[-1]["regret"])
 
 
-# The same and different runs -------------------------------------------------------------------------------------
+# Reproducibility and settings ------------------------------------------------------------------------------------
 
 
-def test_the_same_seed_gives_the_same_run(finished: Path, tmp_path: Path) -> None:
-    torch.rand(7)  # what was drawn before does not matter
+def test_same_seed_gives_the_same_run(finished: Path, tmp_path: Path) -> None:
+    torch.rand(7)  # earlier use of the global generators makes no difference
     np.random.random(3)  # noqa: NPY002
     assert run(tiny(), tmp_path / "again")
     assert_same_outcome(tmp_path / "again", finished)
@@ -191,7 +196,7 @@ def test_another_seed_gives_another_run(finished: Path, tmp_path: Path) -> None:
     assert timeless(tmp_path / "other") != timeless(finished)
 
 
-def test_stages_set_reward_and_horizon_and_the_entropy_falls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stages_set_reward_and_horizon_and_entropy_decreases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[str, str]] = []
     entropy: list[float] = []
     on_step = RunCallback._on_step
@@ -219,7 +224,7 @@ def test_stages_set_reward_and_horizon_and_the_entropy_falls(tmp_path: Path, mon
     ],
     ids=["more players", "against the solver", "an odd number of frames"],
 )
-def test_other_settings_run_too(name: str, changes: dict[str, Any], tmp_path: Path) -> None:
+def test_run_works_with_other_settings(name: str, changes: dict[str, Any], tmp_path: Path) -> None:
     given = {key: value(name) if callable(value) else value for key, value in changes.items()}
     config = tiny(name, **{"frames": 2 * ROLLOUT, **given})
     assert run(config, tmp_path / "run")
@@ -233,7 +238,7 @@ def test_other_settings_run_too(name: str, changes: dict[str, Any], tmp_path: Pa
 
 
 def stop_at(frames: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ask the run to stop, as Ctrl-C does, when it has come to so many frames."""
+    """Make the run stop at this number of frames, as Ctrl-C does."""
     on_step = RunCallback._on_step
 
     def step(self: RunCallback) -> bool:
@@ -245,7 +250,7 @@ def stop_at(frames: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("rollouts", [0.5, 2.0, 2.5, 6.5])
-def test_a_stopped_run_resumes_to_the_very_same_end(
+def test_stopped_run_resumes_to_the_same_end(
     rollouts: float, finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "run"
@@ -257,7 +262,9 @@ def test_a_stopped_run_resumes_to_the_very_same_end(
     assert_same_outcome(folder, finished)
 
 
-def test_tensorboard_shows_a_measurement_just_before_a_break(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tensorboard_has_the_measurement_before_an_interruption(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(self: RunCallback) -> bool:
         raise KeyboardInterrupt
 
@@ -267,15 +274,13 @@ def test_tensorboard_shows_a_measurement_just_before_a_break(tmp_path: Path, mon
     assert [event.step for event in scalars(tmp_path / "run", "measure/regret")] == [0]
 
 
-def test_stopping_loses_nothing_not_even_the_rollout_that_is_under_way(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_stopping_finishes_and_saves_the_current_rollout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stop_at(ROLLOUT // 2, monkeypatch)
     assert run(tiny(), tmp_path / "run") is False
     assert newest_checkpoint(tmp_path / "run" / "checkpoints") == tmp_path / "run" / "checkpoints" / f"{ROLLOUT:012d}"
 
 
-def test_a_run_asked_to_stop_in_its_last_rollout_is_complete(
+def test_run_stopped_in_its_last_rollout_is_complete(
     finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stop_at(int(7.5 * ROLLOUT), monkeypatch)
@@ -283,7 +288,7 @@ def test_a_run_asked_to_stop_in_its_last_rollout_is_complete(
     assert_same_outcome(tmp_path / "run", finished)
 
 
-def test_a_run_stopped_again_and_again_comes_to_the_same_end(
+def test_run_stopped_several_times_comes_to_the_same_end(
     finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stop_at(ROLLOUT, monkeypatch)
@@ -297,8 +302,8 @@ def test_a_run_stopped_again_and_again_comes_to_the_same_end(
     assert seconds == sorted(seconds)
 
 
-def test_a_run_that_died_goes_on_from_its_last_checkpoint(finished: Path, tmp_path: Path) -> None:
-    """It left measurements that came after the checkpoint, and half a checkpoint."""
+def test_crashed_run_resumes_from_its_last_checkpoint(finished: Path, tmp_path: Path) -> None:
+    """It left measurements from after the checkpoint, and a partial checkpoint."""
     folder = tmp_path / "run"
     shutil.copytree(finished, folder)
     (folder / "model.zip").unlink()
@@ -310,7 +315,7 @@ def test_a_run_that_died_goes_on_from_its_last_checkpoint(finished: Path, tmp_pa
     assert not (folder / "checkpoints" / ".writing-x").exists()
 
 
-def test_a_run_that_died_before_its_first_checkpoint_begins_again(finished: Path, tmp_path: Path) -> None:
+def test_run_that_crashed_before_a_checkpoint_starts_again(finished: Path, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     folder.mkdir()
     for name in ("config.yaml", "metrics.jsonl"):
@@ -319,13 +324,13 @@ def test_a_run_that_died_before_its_first_checkpoint_begins_again(finished: Path
     assert_same_outcome(folder, finished)
 
 
-def test_ctrl_c_stops_a_process_which_then_resumes_to_the_very_same_end(tmp_path: Path) -> None:
+def test_ctrl_c_stops_a_process_whose_run_resumes_exactly(tmp_path: Path) -> None:
     config = tiny(frames=16 * ROLLOUT, checkpoints=3, opponents={"random": 0.5, "past": 0.5}, past_selves=1)
-    # Not sorted: the order of the opponents decides who is drawn.
+    # Keep the order of keys: the order of the opponents decides who is sampled.
     (tmp_path / "long.yaml").write_text(yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False))
     command = [sys.executable, "-W", "error", "-m", "trialea", "train", "long.yaml", "--out", "stopped"]
     process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
-    for _ in range(6000):  # until it is under way
+    for _ in range(6000):  # until training has started
         if list(tmp_path.glob("stopped/metrics.jsonl")) or process.poll() is not None:
             break
         time.sleep(0.01)
@@ -342,10 +347,10 @@ def test_ctrl_c_stops_a_process_which_then_resumes_to_the_very_same_end(tmp_path
     assert_same_outcome(tmp_path / "stopped", tmp_path / "whole")
 
 
-# What is refused -------------------------------------------------------------------------------------------------
+# Errors ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_run_in_progress_is_refused_to_others_and_undisturbed(finished: Path, tmp_path: Path) -> None:
+def test_run_in_progress_is_locked(finished: Path, tmp_path: Path) -> None:
     refused = []
 
     def report(_: dict[str, Any]) -> bool:
@@ -362,10 +367,10 @@ def test_a_run_in_progress_is_refused_to_others_and_undisturbed(finished: Path, 
     assert not (tmp_path / "run" / ".lock").exists()
 
 
-def test_a_full_disk_says_what_is_saved_and_how_to_continue(
+def test_full_disk_error_says_what_is_saved_and_how_to_continue(
     finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The second checkpoint finds the disk full: neither half of it nor the run is lost."""
+    """The disk is full at the second checkpoint. No partial checkpoint remains, and the run can resume."""
     folder, save, writes = tmp_path / "run", torch.save, itertools.count()
 
     def save_once(tensors: Any, file: Any) -> None:
@@ -386,7 +391,7 @@ def test_a_full_disk_says_what_is_saved_and_how_to_continue(
     assert_same_outcome(folder, finished)
 
 
-def test_the_errors_of_tensorboards_thread_are_not_printed(
+def test_errors_of_tensorboards_thread_are_not_printed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def full(*_: Any) -> None:
@@ -398,7 +403,7 @@ def test_the_errors_of_tensorboards_thread_are_not_printed(
     assert capsys.readouterr().err == ""
 
 
-def test_a_folder_that_exists_is_refused_and_left_alone(finished: Path, tmp_path: Path) -> None:
+def test_existing_folder_raises_and_stays_unchanged(finished: Path, tmp_path: Path) -> None:
     before = (finished / "model.zip").read_bytes()
     with pytest.raises(FileError, match="exists already.*--resume"):
         run(tiny(), finished)
@@ -409,12 +414,12 @@ def test_a_folder_that_exists_is_refused_and_left_alone(finished: Path, tmp_path
     assert (tmp_path / "file").read_text() == "mine"
 
 
-def test_a_complete_run_is_not_resumed(finished: Path) -> None:
+def test_complete_run_does_not_resume(finished: Path) -> None:
     with pytest.raises(OptionError, match="is complete"):
         resume(finished, progress=False)
 
 
-def test_what_is_no_run_is_not_resumed(tmp_path: Path) -> None:
+def test_folder_without_a_run_does_not_resume(tmp_path: Path) -> None:
     for folder in (tmp_path, tmp_path / "nothing"):
         with pytest.raises(OptionError, match=r"must be a run folder, with config\.yaml"):
             resume(folder, progress=False)
@@ -431,13 +436,15 @@ def test_what_is_no_run_is_not_resumed(tmp_path: Path) -> None:
     ],
     ids=str,
 )
-def test_a_run_that_cannot_work_is_refused_before_it_makes_a_folder(changes: dict[str, Any], tmp_path: Path) -> None:
+def test_invalid_run_raises_before_its_folder_is_made(changes: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises((OptionError, UnknownNameError)):
         run(tiny(**changes), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
 class Payload:
+    """An object that makes a folder when it is unpickled."""
+
     def __init__(self, mark: Path) -> None:
         self.mark = mark
 
@@ -446,6 +453,7 @@ class Payload:
 
 
 def hostile_checkpoint(folder: Path, member: str, payload: Payload) -> None:
+    """Put a pickled payload into a member of a checkpoint."""
     if member == "past.pt":
         torch.save([payload], folder / member)
     elif member == "state.npz":
@@ -456,7 +464,7 @@ def hostile_checkpoint(folder: Path, member: str, payload: Payload) -> None:
 
 
 @pytest.mark.parametrize("member", ["past.pt", "state.npz", "policy.pth", "policy.optimizer.pth"])
-def test_a_checkpoint_runs_no_code(member: str, finished: Path, tmp_path: Path) -> None:
+def test_hostile_checkpoint_runs_no_code(member: str, finished: Path, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     shutil.copytree(finished, folder)
     (folder / "model.zip").unlink()

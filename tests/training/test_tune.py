@@ -1,4 +1,4 @@
-"""The search for a training's settings: what it finds, that it repeats, prunes, goes on and shares its work."""
+"""Tests of the search for training settings: results, reproducibility, pruning, resuming and shared work."""
 
 from __future__ import annotations
 
@@ -63,6 +63,7 @@ SPACE: dict[str, Any] = {
 
 @pytest.fixture(autouse=True)
 def _quiet() -> Any:
+    """Silence Optuna's log."""
     before = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.CRITICAL)
     yield
@@ -70,7 +71,7 @@ def _quiet() -> Any:
 
 
 def written(folder: Path, training: dict[str, Any] = BASE, **changes: Any) -> Path:
-    """A search's configuration in a file, beside that of its training."""
+    """Write a search configuration, and its training configuration beside it."""
     (folder / "base.yaml").write_text(yaml.safe_dump(training))
     settings = {"study": "some", "base": str(folder / "base.yaml"), "space": SPACE, "trials": 4, "startup": 2}
     (folder / "search.yaml").write_text(yaml.safe_dump({**settings, **changes}, sort_keys=False))
@@ -78,22 +79,23 @@ def written(folder: Path, training: dict[str, Any] = BASE, **changes: Any) -> Pa
 
 
 def config(folder: Path, training: dict[str, Any] = BASE, **changes: Any) -> TuneConfig:
+    """Return a search configuration."""
     return load_tuning_config(written(folder, training, **changes))
 
 
 def summary(found: SearchResult) -> list[Any]:
-    """What was tried and came of it, but for numbers and folders, which differ where a trial was taken up again."""
+    """Return states and values of trials, without numbers and folders, which differ for resumed trials."""
     return [(trial.state, trial.value, trial.values) for trial in found.trials if trial.state != "fail"]
 
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, SearchResult]:
-    """A search from beginning to end, not to be changed."""
+    """Return a finished search and its folder. Tests must not change it."""
     folder = tmp_path_factory.mktemp("search")
     return folder / "study", tune(config(folder), folder / "study", progress=False)
 
 
-# What is found -----------------------------------------------------------------------------------------------------
+# Results -----------------------------------------------------------------------------------------------------------
 
 
 def test_every_trial_is_a_run_with_its_values(finished: tuple[Path, SearchResult]) -> None:
@@ -112,7 +114,7 @@ def test_every_trial_is_a_run_with_its_values(finished: tuple[Path, SearchResult
         assert (folder / trial.run / "model.zip").exists() == (trial.state == "complete")
 
 
-def test_the_best_has_the_least_regret_and_its_configuration_is_one_for_training(
+def test_best_trial_has_the_least_regret_and_its_own_configuration(
     finished: tuple[Path, SearchResult],
 ) -> None:
     folder, found = finished
@@ -130,16 +132,14 @@ def test_the_best_has_the_least_regret_and_its_configuration_is_one_for_training
     ]
 
 
-def test_the_same_seed_tries_the_same_and_another_something_else(
-    finished: tuple[Path, SearchResult], tmp_path: Path
-) -> None:
+def test_same_seed_tries_the_same_values(finished: tuple[Path, SearchResult], tmp_path: Path) -> None:
     again = tune(config(tmp_path), tmp_path / "again", progress=False)
     assert summary(again) == summary(finished[1])
     other = tune(config(tmp_path, seed=1, trials=1), tmp_path / "other", progress=False)
     assert other.trials[0].values != again.trials[0].values
 
 
-def test_by_wins_where_asked_and_a_space_of_afterstate_training(tmp_path: Path) -> None:
+def test_search_by_wins_and_over_afterstate_settings(tmp_path: Path) -> None:
     space = {"td_lambda": {"low": 0.0, "high": 1.0, "step": 0.25}, "epochs": {"low": 1, "high": 4, "log": True}}
     search = config(tmp_path, AFTERSTATES, space=space, metric="win_rate/random", pruner="none", trials=3)
     found = tune(search, tmp_path / "study", progress=False)
@@ -151,7 +151,7 @@ def test_by_wins_where_asked_and_a_space_of_afterstate_training(tmp_path: Path) 
         assert trial.value == read_metrics(tmp_path / "study" / trial.run)[-1]["win_rate/random"]
 
 
-def test_by_wins_where_the_game_is_not_solved(tmp_path: Path) -> None:
+def test_metric_is_win_rate_for_an_unsolved_game(tmp_path: Path) -> None:
     base = {**BASE, "players": 6, "frames": 512, "options": {"target": 5}}
     found = tune(config(tmp_path, base, trials=1), tmp_path / "study", progress=False)
     assert found.metric == "win_rate/random"
@@ -160,7 +160,7 @@ def test_by_wins_where_the_game_is_not_solved(tmp_path: Path) -> None:
 # Pruning -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_report_may_stop_a_run_which_can_then_be_resumed(tmp_path: Path) -> None:
+def test_report_can_stop_a_run(tmp_path: Path) -> None:
     told: list[dict[str, Any]] = []
 
     def report(line: dict[str, Any]) -> bool:
@@ -174,10 +174,10 @@ def test_a_report_may_stop_a_run_which_can_then_be_resumed(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("base", [BASE, AFTERSTATES], ids=["ppo", "afterstate"])
-def test_a_trial_worse_than_the_median_is_stopped(
+def test_trial_worse_than_the_median_is_pruned(
     base: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Three trials, of which each measures more regret than the one before."""
+    """Each of three trials measures more regret than the one before."""
     count = iter(range(100))
     place = "trialea.training.callbacks" if base is BASE else "trialea.training.self_play"
     monkeypatch.setattr(f"{place}.measure_agents", lambda *_: {"win_rate/random": 0.5, "regret": float(next(count))})
@@ -192,10 +192,10 @@ def test_a_trial_worse_than_the_median_is_stopped(
     assert found.best is not None and found.best.number == 0
 
 
-# Stopping, going on, sharing ---------------------------------------------------------------------------------------
+# Stopping, resuming and sharing ------------------------------------------------------------------------------------
 
 
-def test_a_stopped_search_goes_on_to_the_very_same_end(
+def test_stopped_search_resumes_to_the_same_end(
     finished: tuple[Path, SearchResult], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     on_step = RunCallback._on_step
@@ -218,7 +218,7 @@ def test_a_stopped_search_goes_on_to_the_very_same_end(
     assert summary(found) == summary(finished[1])
 
 
-def test_more_trials_go_on_from_those_there_are(finished: tuple[Path, SearchResult], tmp_path: Path) -> None:
+def test_more_trials_continue_an_existing_search(finished: tuple[Path, SearchResult], tmp_path: Path) -> None:
     first = tune(config(tmp_path, trials=2), tmp_path / "study", progress=False)
     assert len(first.trials) == 2
     more = tune(config(tmp_path), tmp_path / "study", progress=False)
@@ -227,8 +227,8 @@ def test_more_trials_go_on_from_those_there_are(finished: tuple[Path, SearchResu
 
 
 @pytest.mark.slow
-def test_the_run_of_a_killed_process_is_continued_at_once(finished: tuple[Path, SearchResult], tmp_path: Path) -> None:
-    """Its lock shows that it is gone, long before its heartbeats are missed."""
+def test_killed_process_has_its_run_continued_at_once(finished: tuple[Path, SearchResult], tmp_path: Path) -> None:
+    """The lock shows that the process is gone, long before its heartbeats are missed."""
     search = written(tmp_path)
     command = [sys.executable, "-c", DIES, str(search), str(tmp_path / "study")]
     died = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
@@ -258,7 +258,7 @@ tuning.tune(load_tuning_config(sys.argv[1]), sys.argv[2], progress=False)
 
 
 @pytest.mark.slow
-def test_two_processes_share_the_work(tmp_path: Path) -> None:
+def test_two_processes_share_the_trials(tmp_path: Path) -> None:
     search = written(tmp_path, trials=6, pruner="none")
     words = ["tune", str(search), "--out", "study", "--json"]
     command = [sys.executable, "-W", "error", "-m", "trialea", *words]
@@ -267,14 +267,14 @@ def test_two_processes_share_the_work(tmp_path: Path) -> None:
     ended = [(process.communicate(timeout=300), process.returncode) for process in processes]
     for (_, errors), code in ended:
         assert code == 0, errors
-    assert all("Trial" in errors for (_, errors), _ in ended)  # each did some
+    assert all("Trial" in errors for (_, errors), _ in ended)  # both processes ran trials
     found = tune(load_tuning_config(search), tmp_path / "study", progress=False)
     assert 6 <= found.count("complete") <= 7
     rates = [trial.values["ppo.learning_rate.start"] for trial in found.trials]
     assert len(set(rates)) == len(rates)
 
 
-def test_another_storage_by_url_and_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_storage_can_be_a_url_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     url = f"sqlite:///{tmp_path / 'elsewhere.db'}"
     words = ["tune", str(written(tmp_path, trials=1)), "--out", "study", "--storage", url]
@@ -290,7 +290,7 @@ def test_another_storage_by_url_and_on_the_command_line(tmp_path: Path, monkeypa
     assert "To train with these settings: trialea train study/best.yaml" in shown.output
 
 
-# What is refused ---------------------------------------------------------------------------------------------------
+# Errors ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -312,22 +312,18 @@ def test_another_storage_by_url_and_on_the_command_line(tmp_path: Path, monkeypa
         ({"pruner": "mean"}, "pruner"),
     ],
 )
-def test_what_does_not_fit_is_refused_before_anything_is_trained(
-    changes: dict[str, Any], message: str, tmp_path: Path
-) -> None:
+def test_invalid_search_raises_before_training(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
     with pytest.raises(OptionError, match=message):
         config(tmp_path, **changes)
 
 
-def test_an_unknown_metric_is_refused_with_those_that_are_measured(tmp_path: Path) -> None:
+def test_unknown_metric_raises_and_names_the_measured_ones(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="one of regret, optimal_share, win_rate/random, which.*got wins"):
         tune(config(tmp_path, metric="wins"), tmp_path / "study")
     assert not (tmp_path / "study").exists()
 
 
-def test_another_search_in_the_folder_or_the_storage_is_refused(
-    finished: tuple[Path, SearchResult], tmp_path: Path
-) -> None:
+def test_another_search_in_the_folder_or_storage_raises(finished: tuple[Path, SearchResult], tmp_path: Path) -> None:
     folder, _ = finished
     with pytest.raises(OptionError, match="another search, with other values of seed"):
         tune(load_tuning_config(folder.parent / "search.yaml", ["seed=5"]), folder)
@@ -342,19 +338,19 @@ def test_another_search_in_the_folder_or_the_storage_is_refused(
     ("url", "message"),
     [("nonsense", "must be a database's URL"), ("sqlite:////no/such/folder/x.db", "unable to open database file")],
 )
-def test_a_storage_that_cannot_be_used_is_an_error(url: str, message: str, tmp_path: Path) -> None:
+def test_unusable_storage_raises(url: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(OptionError, match=message):
         tune(config(tmp_path, storage=url), tmp_path / "study")
 
 
-def test_a_password_is_not_written_down(tmp_path: Path) -> None:
+def test_password_of_a_storage_is_not_written(tmp_path: Path) -> None:
     (tmp_path / "study").mkdir()
     tuning._claim(tmp_path / "study", config(tmp_path, storage="mysql://me:secret@host/trials"))
     assert "mysql://me:***@host/trials" in (tmp_path / "study" / "tune.yaml").read_text()
 
 
-def test_values_that_do_not_fit_together_are_told_and_passed_over(tmp_path: Path) -> None:
-    """A rollout of 513 decisions in minibatches of 128 leaves one alone."""
+def test_values_that_do_not_fit_together_are_pruned_with_a_reason(tmp_path: Path) -> None:
+    """A rollout of 513 decisions in minibatches of 128 leaves a single one."""
     space = {"ppo.environments": [32, 27], "ppo.n_steps": [16, 19]}
     short = {**BASE, "frames": 100, "measure": {**BASE["measure"], "times": 1, "games": 4}}
     found = tune(config(tmp_path, short, space=space, trials=8), tmp_path / "study", progress=False)
@@ -364,8 +360,8 @@ def test_values_that_do_not_fit_together_are_told_and_passed_over(tmp_path: Path
     assert len(found.trials) == 8
 
 
-def test_an_error_of_another_kind_stops_the_search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A fault in the code must not pass for values that don't fit together."""
+def test_other_errors_stop_the_search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fault in the code must not be taken for values that don't fit together."""
 
     def fail(*_: object) -> bool:
         raise ValueError("shapes (3,) and (4,) do not match")
@@ -381,10 +377,10 @@ def test_missing_package_raises_and_names_the_extra(tmp_path: Path, monkeypatch:
         CliRunner().invoke(app, ["tune", str(written(tmp_path))], catch_exceptions=False)
 
 
-# What ships --------------------------------------------------------------------------------------------------------
+# Shipped configurations --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("path", shipped_tuning_configs())
-def test_every_shipped_search_loads_from_anywhere(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shipped_search_loads_from_any_folder(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert load_tuning_config(path).training().make_game().num_players == 2

@@ -1,4 +1,4 @@
-"""The batched engine as stable-baselines3's `VecEnv`, and that a learner is paid for its own game alone."""
+"""Tests of the stable-baselines3 `VecEnv`: its interface, equality with Gymnasium's, horizons and rewards."""
 
 from __future__ import annotations
 
@@ -38,19 +38,20 @@ def vec(
     reward: str = "win",
     horizon: Any = "game",
 ) -> GamesVecEnv:
-    """Short games, so that many end."""
+    """Return short games, so that many of them end."""
     return GamesVecEnv(LearnerBatch(game_of(name, players, **SHORT[name]), count, opponents, seat, reward), horizon)
 
 
 def choose(masks: NDArray[np.int8], rng: np.random.Generator) -> NDArray[np.int64]:
+    """Return random legal actions."""
     return np.array([rng.choice(np.flatnonzero(mask)) for mask in masks])
 
 
-# What stable-baselines3 asks ------------------------------------------------------------------------------------
+# The VecEnv interface -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_answers_what_stable_baselines3_asks_of_its_environments(name: str) -> None:
+def test_vec_env_has_the_methods_that_sb3_needs(name: str) -> None:
     env = vec(name)
     assert env.num_envs == COUNT
     assert env.get_attr("render_mode") == [None] * COUNT
@@ -65,7 +66,7 @@ def test_answers_what_stable_baselines3_asks_of_its_environments(name: str) -> N
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_what_it_does_not_have_is_an_attribute_error_that_names_it(name: str) -> None:
+def test_unknown_attribute_raises_and_is_named(name: str) -> None:
     env = vec(name)
     with pytest.raises(AttributeError, match="no_such_thing"):
         env.get_attr("no_such_thing")
@@ -76,7 +77,7 @@ def test_what_it_does_not_have_is_an_attribute_error_that_names_it(name: str) ->
 
 
 @pytest.mark.parametrize(("name", "players"), SOME_TABLES)
-def test_masks_are_those_of_each_game(name: str, players: int) -> None:
+def test_action_masks_match_each_game(name: str, players: int) -> None:
     env, rng = vec(name, players=players), np.random.default_rng(0)
     env.seed(players)
     env.reset()
@@ -92,7 +93,7 @@ def test_masks_are_those_of_each_game(name: str, players: int) -> None:
 
 
 @pytest.mark.parametrize(("name", "players"), SOME_TABLES)
-def test_equals_gymnasium_make_vec_step_for_step(name: str, players: int) -> None:
+def test_vec_env_equals_gymnasium_make_vec_step_for_step(name: str, players: int) -> None:
     reward = ("win", "score")[players % 2]
     kwargs = {"opponents": dict.fromkeys(opponents_of(name, players), 1), "seat": "rotate", "reward": reward}
     mode = AutoresetMode.SAME_STEP
@@ -116,12 +117,12 @@ def test_equals_gymnasium_make_vec_step_for_step(name: str, players: int) -> Non
             if dones[i]:
                 endings += 1
                 assert np.array_equal(infos[i]["terminal_observation"], facts["final_obs"][i])
-                assert infos[i]["TimeLimit.truncated"] is False  # the result is paid: nothing is to come
+                assert infos[i]["TimeLimit.truncated"] is False  # the result is paid, so nothing is left to bootstrap
     assert endings > COUNT
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_a_game_that_ends_begins_again_in_the_same_step(name: str) -> None:
+def test_ended_game_restarts_in_the_same_step(name: str) -> None:
     env, rng = vec(name), np.random.default_rng(2)
     env.seed(0)
     env.reset()
@@ -145,7 +146,7 @@ def test_a_game_that_ends_begins_again_in_the_same_step(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_seeds_decide_everything_and_no_seed_is_a_fresh_one(name: str) -> None:
+def test_seed_decides_everything_and_no_seed_is_random(name: str) -> None:
     def play(seed: int | None) -> bytes:
         env, rng = vec(name), np.random.default_rng(3)
         env.seed(seed)
@@ -160,7 +161,7 @@ def test_seeds_decide_everything_and_no_seed_is_a_fresh_one(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_an_illegal_action_is_refused_and_moves_no_game(name: str) -> None:
+def test_illegal_action_raises_and_changes_no_game(name: str) -> None:
     env = vec(name)
     env.seed(0)
     env.reset()
@@ -176,9 +177,8 @@ def test_an_illegal_action_is_refused_and_moves_no_game(name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "players"), SOME_TABLES)
-def test_with_the_horizon_of_a_turn_each_turn_ends_for_the_learner_while_its_game_goes_on(
-    name: str, players: int
-) -> None:
+def test_turn_horizon_ends_an_episode_with_each_turn(name: str, players: int) -> None:
+    """The game itself continues after the turn."""
     env, rng = vec(name, players=players, reward="score", horizon="turn"), np.random.default_rng(4)
     env.seed(1)
     env.reset()
@@ -204,7 +204,7 @@ def test_with_the_horizon_of_a_turn_each_turn_ends_for_the_learner_while_its_gam
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_vec_monitor_sees_whole_games(name: str) -> None:
+def test_vec_monitor_records_whole_games(name: str) -> None:
     env, rng = VecMonitor(vec(name)), np.random.default_rng(5)
     env.seed(0)
     env.reset()
@@ -237,10 +237,10 @@ def test_vec_normalize_works_with_masks_and_terminal_observations(name: str) -> 
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_stock_maskable_ppo_learns_and_is_evaluated_on_it(name: str) -> None:
+def test_maskable_ppo_of_sb3_contrib_trains_and_is_evaluated(name: str) -> None:
     env = VecMonitor(vec(name, 16))
     model = MaskablePPO("MlpPolicy", env, n_steps=32, batch_size=128, n_epochs=1, seed=0, device="cpu")
-    # Where there is no decision there is nothing to learn but what a position is worth.
+    # Without any decision only the value of positions can be learned.
     net = model.policy.action_net if env.action_space.n > 1 else model.policy.value_net
     before = net.weight.detach().clone()
     model.learn(1024)
@@ -252,11 +252,11 @@ def test_stock_maskable_ppo_learns_and_is_evaluated_on_it(name: str) -> None:
     assert min(lengths) >= 1
 
 
-# Credit ----------------------------------------------------------------------------------------------------------
+# Rewards ---------------------------------------------------------------------------------------------------------
 
 
 class Spendthrift:
-    """Stops at once, with the most points that the throw can give."""
+    """A No Dice agent that stops at once with the most points that the throw allows."""
 
     name = "spendthrift"
 
@@ -267,12 +267,12 @@ class Spendthrift:
         legal = self._game.masks(states)[:, NUM_REROLLS:] == 1
         points = [self._game.tables.scores[outcome_of(state)].astype(int) for state in states]
         points = np.where(legal, points, -1)
-        # Where nothing can be formed it throws a die again.
+        # Without an expression it rerolls one die.
         return np.where(legal.any(axis=1), NUM_REROLLS + points.argmax(axis=1), 0)
 
 
 def shares_of_the_win(game: Game, seed: int, seats: list[Agent]) -> list[float]:
-    """What each seat wins of the game with this seed, played by these agents without any environment."""
+    """Return each seat's share of the win in the game with this seed, played without an environment."""
     states = game.start([seed])
     while not states.over[0]:
         game.step(states, seats[int(states.mover[0])].act(states))
@@ -282,9 +282,7 @@ def shares_of_the_win(game: Game, seed: int, seats: list[Agent]) -> list[float]:
 @pytest.mark.parametrize("seat", [0, 1, "random", "rotate"])
 @pytest.mark.parametrize("players", [2, 3, 4])
 @pytest.mark.parametrize("learner_wins", [True, False])
-def test_a_scripted_game_pays_the_learner_exactly_what_its_own_seat_won(
-    learner_wins: bool, players: int, seat: Any
-) -> None:
+def test_scripted_game_pays_the_learner_its_own_seats_result(learner_wins: bool, players: int, seat: Any) -> None:
     game = game_of("no_dice", players)
     careful, careless = make_agent("greedy", game), Spendthrift(game)
     learner, other = (careful, careless) if learner_wins else (careless, careful)
@@ -309,15 +307,15 @@ def test_a_scripted_game_pays_the_learner_exactly_what_its_own_seat_won(
         seats = [learner if place == games.seats[i] else other for place in range(players)]
         shares = shares_of_the_win(game, int(games.states.seed[i]), seats)
         assert paid[i] == (1.0 if shares[games.seats[i]] == 1.0 else lost)
-        # The others have what they won themselves, or nothing yet.
+        # The returns of the other seats are their own results, or 0 while they are playing.
         for place in range(players):
             expected = (players * shares[place] - 1) / (players - 1) if games.states.finished[i, place] else 0.0
             assert games.returns[i, place] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("players", [2, 3, 4])
-def test_what_the_others_score_is_never_put_on_the_learners_account(players: int) -> None:
-    """The learner stops at its best throw; everybody else piles up points between its decisions."""
+def test_learner_is_not_charged_for_the_points_of_others(players: int) -> None:
+    """The learner scores few points, while all others score many between its decisions."""
     game = game_of("no_dice", players, target=200)
     careful = make_agent("greedy", game)
     env = GamesVecEnv(LearnerBatch(game, 20, Spendthrift(game), "random", "score"))
@@ -335,7 +333,7 @@ def test_what_the_others_score_is_never_put_on_the_learners_account(players: int
 
 
 @pytest.mark.parametrize(("name", "judge"), [("no_dice", "solver"), ("poker_figures", "reference")])
-def test_regret_is_what_each_decision_costs_by_the_judges_values(name: str, judge: str) -> None:
+def test_regret_reward_is_the_cost_of_each_decision(name: str, judge: str) -> None:
     game = game_of(name, **SHORT[name])
     agent = make_agent(judge, game)
     assert isinstance(agent, ActionValues)
@@ -360,7 +358,7 @@ def test_regret_is_what_each_decision_costs_by_the_judges_values(name: str, judg
     assert not env.step(choose(env.action_masks(), rng))[2].all()
 
 
-def test_unseeded_games_differ_and_loading_a_network_draws_nothing() -> None:
+def test_unseeded_games_differ_and_loading_a_network_keeps_rng() -> None:
     env = GamesVecEnv(LearnerBatch(Game("no_dice", 2), 8, "greedy", "rotate", "win"))
     observations = env.reset()
     assert not (observations == observations[0]).all()

@@ -1,4 +1,4 @@
-"""Training with RLlib on a cluster of several nodes, one of which is lost."""
+"""Tests of RLlib training on a cluster of several nodes."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ ray = pytest.importorskip("ray")
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.filterwarnings("ignore:.*Overriding environment rllib-multi-agent-env-v0:UserWarning"),
-    pytest.mark.filterwarnings("ignore:subprocess .* is still running:ResourceWarning"),  # Ray's own
+    pytest.mark.filterwarnings("ignore:subprocess .* is still running:ResourceWarning"),  # caused by Ray itself
 ]
 
 
-def test_a_run_outlives_a_node_with_an_env_runner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A head without cores and two nodes with an env runner each, one of which is killed while it plays.
+def test_run_survives_the_loss_of_a_node_with_an_env_runner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of two nodes with an env runner is killed while it plays.
 
-    The run goes on with the other, and with both when another node has joined.
+    The run continues on the other node, and on both again once a new node has joined.
     """
     from ray.cluster_utils import Cluster
 
@@ -36,14 +36,14 @@ def test_a_run_outlives_a_node_with_an_env_runner(tmp_path: Path, monkeypatch: p
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
     nodes = [cluster.add_node(num_cpus=1) for _ in range(2)]
     killing: list[threading.Timer] = []
-    played_by: list[set[str]] = []  # at each update: the nodes of the env runners that answer
+    played_by: list[set[str]] = []  # at each update, the nodes whose env runners answer
     learn = Learner.learn
 
     def watched(self: Learner) -> None:
         runners: Any = self.algorithm.env_runner_group
         where = lambda _: ray.get_runtime_context().get_node_id()  # noqa: E731
         played_by.append(set(runners.foreach_env_runner(where, local_env_runner=False)))
-        if len(played_by) == 3:  # in the midst of this rollout
+        if len(played_by) == 3:  # during this rollout
             killing.append(threading.Timer(0.2, cluster.remove_node, (nodes[0], False)))
             killing[0].start()
         if len(played_by) == 5:
@@ -64,7 +64,7 @@ def test_a_run_outlives_a_node_with_an_env_runner(tmp_path: Path, monkeypatch: p
     finally:
         ray.shutdown()
         cluster.shutdown()
-        gc.collect()  # the processes that Ray has ended, here where their warnings are ignored
+        gc.collect()  # collects the processes that Ray ended, while their warnings are ignored
     before, alone, after = played_by[0], played_by[4], played_by[-1]
     assert len(before) == len(after) == 2 and len(alone) == 1 and before & after == alone
     lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
@@ -74,7 +74,7 @@ def test_a_run_outlives_a_node_with_an_env_runner(tmp_path: Path, monkeypatch: p
     assert nth(found, 0).win_rate == lines[-1]["win_rate/random"]
 
 
-def test_where_there_is_no_cluster_the_error_says_so_before_there_is_a_folder(tmp_path: Path) -> None:
+def test_unreachable_cluster_raises_before_the_run_folder_is_made(tmp_path: Path) -> None:
     from trialea.training.rllib.run import ClusterError
 
     config = load_config("configs/no_dice_rllib.yaml", ["address=127.0.0.1:1"])

@@ -1,4 +1,4 @@
-"""Training with RLlib on one machine. Ray is slow to start, and is not installed with the tests' other packages."""
+"""Tests of RLlib training on one machine. They are slow, and skipped where Ray is not installed."""
 
 from __future__ import annotations
 
@@ -26,21 +26,23 @@ ray = pytest.importorskip("ray")
 torch = pytest.importorskip("torch")
 pytestmark = [
     pytest.mark.slow,
-    # RLlib registers its environment anew with Gymnasium for each runner.
+    # RLlib registers its environment with Gymnasium again for each runner.
     pytest.mark.filterwarnings("ignore:.*Overriding environment rllib-multi-agent-env-v0:UserWarning"),
-    pytest.mark.filterwarnings("ignore:subprocess .* is still running:ResourceWarning"),  # Ray's own
+    pytest.mark.filterwarnings("ignore:subprocess .* is still running:ResourceWarning"),  # caused by Ray itself
 ]
 
 
 @pytest.fixture(scope="module", autouse=True)
 def local_ray() -> Iterator[None]:
+    """Start and stop a local Ray."""
     ray.init(address="local", num_cpus=3, include_dashboard=False, log_to_driver=False)
     yield
     ray.shutdown()
-    gc.collect()  # the processes that Ray has ended, here where their warnings are ignored
+    gc.collect()  # collects the processes that Ray ended, while their warnings are ignored
 
 
 def tiny(**changes: Any) -> RllibConfig:
+    """Return the configuration of a short run."""
     settings: dict[str, Any] = {
         "algorithm": "rllib",
         "game": "no_dice",
@@ -62,14 +64,15 @@ def tiny(**changes: Any) -> RllibConfig:
 
 
 def metrics(folder: Path) -> list[dict[str, Any]]:
+    """Return a run's measurements."""
     return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
 
 
-# What RLlib makes of a game --------------------------------------------------------------------------------------
+# Environments ----------------------------------------------------------------------------------------------------
 
 
 def sampled(config: RllibConfig, arguments: dict[str, Any], steps: int) -> tuple[Any, list[Any]]:
-    """An env runner of the module's untrained policy, and what it gave in pieces of 7 decisions."""
+    """Return an env runner with an untrained policy, and its samples in pieces of 7 decisions."""
     from ray.rllib.env.multi_agent_env_runner import MultiAgentEnvRunner
 
     from trialea.training.rllib.algorithm import ppo_config
@@ -81,7 +84,7 @@ def sampled(config: RllibConfig, arguments: dict[str, Any], steps: int) -> tuple
 
 
 def expected(env: MultiAgentEnv, actions: dict[str, list[int]]) -> dict[str, list[Any]]:
-    """Each player's (observation, action, reward, last) in one game of PettingZoo, in which they act like this."""
+    """Return each player's (observation, action, reward, end) in one PettingZoo game with these actions."""
     left = {agent: iter(chosen) for agent, chosen in actions.items()}
     steps: dict[str, list[Any]] = defaultdict(list)
     acted: dict[str, Any] = {}
@@ -106,10 +109,10 @@ def expected(env: MultiAgentEnv, actions: dict[str, list[int]]) -> dict[str, lis
 
 @pytest.mark.parametrize(("name", "players"), SOME_TABLES)
 @pytest.mark.parametrize("max_cycles", [None, 2])
-def test_rllibs_episodes_hold_the_game_that_was_played(name: str, players: int, max_cycles: int | None) -> None:
-    """Cut into small pieces, they hold every player's observations, actions, rewards and end, as PettingZoo has them.
+def test_rllib_episodes_match_the_games_played(name: str, players: int, max_cycles: int | None) -> None:
+    """Put together, the pieces have every player's observations, actions, rewards and ends as in PettingZoo.
 
-    No illegal action is among them.
+    None of the actions is illegal.
     """
     config = tiny(game=name, players=players, options=SHORT[name], ppo={"net_arch": [8]})
     arguments = {"game": name, "num_players": players, "reward": "score", "max_cycles": max_cycles, **SHORT[name]}
@@ -136,14 +139,17 @@ def test_rllibs_episodes_hold_the_game_that_was_played(name: str, players: int, 
     assert [env.unwrapped.illegal_actions for env in runner.env.envs] == [0]
 
 
-def test_runners_play_different_games_from_the_same_seed() -> None:
+def test_runners_play_different_games_with_the_same_seed() -> None:
     from ray.rllib.env.env_context import EnvContext
 
     from trialea.training.rllib.env import GamesEnv
 
     begun = set()
     for worker in range(3):
-        for seed in (1 + worker, 2 + worker):  # RLlib numbers the seeds of a runner's games on from its own
+        for seed in (
+            1 + worker,
+            2 + worker,
+        ):  # RLlib counts up the seeds of a runner's games from the runner's own seed
             env = GamesEnv(EnvContext({"game": "no_dice", "target": 8}, worker_index=worker))
             seen, _ = env.reset(seed=seed)
             begun.add((seen["player_0"]["observations"].tobytes(), env._turns.env.game_state.seed))
@@ -154,7 +160,7 @@ def test_runners_play_different_games_from_the_same_seed() -> None:
 
 
 @pytest.mark.parametrize("net_arch", [[], [16], [32, 16]], ids=str)
-def test_an_illegal_action_has_probability_0_and_the_gradients_are_numbers(net_arch: list[int]) -> None:
+def test_illegal_actions_have_probability_0_and_finite_gradients(net_arch: list[int]) -> None:
     from ray.rllib.core.columns import Columns
 
     from trialea.training.rllib.env import GamesEnv
@@ -166,7 +172,7 @@ def test_an_illegal_action_has_probability_0_and_the_gradients_are_numbers(net_a
     module = MaskedPolicy(**spaces, model_config={"net_arch": net_arch, "activation": "tanh"})
     states = positions(game, 200)
     masks = game.masks(states)
-    masks[-1] = 0  # as a player sees that has ended
+    masks[-1] = 0  # the mask of a player that has finished
     seen = {"observations": torch.from_numpy(game.observe(states)), "action_mask": torch.from_numpy(masks)}
     found = module.forward_train({Columns.OBS: seen})[Columns.ACTION_DIST_INPUTS]
     dist = module.get_exploration_action_dist_cls().from_logits(found)
@@ -185,7 +191,7 @@ def test_an_illegal_action_has_probability_0_and_the_gradients_are_numbers(net_a
         assert weights.grad is not None and torch.isfinite(weights.grad).all()
 
 
-def test_the_weights_have_the_names_and_shapes_of_stable_baselines3() -> None:
+def test_weights_have_sb3_names_and_shapes() -> None:
     import gymnasium as gym
     from sb3_contrib import MaskablePPO
 
@@ -205,8 +211,8 @@ def test_the_weights_have_the_names_and_shapes_of_stable_baselines3() -> None:
 # Runs ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_run_learns_and_its_model_is_an_agent(tmp_path: Path) -> None:
-    """An illegal action would have ended it with an error."""
+def test_run_learns_and_its_model_is_an_agent(tmp_path: Path) -> None:
+    """An illegal action would end the run with an error."""
     folder = tmp_path / "run"
     config = tiny(frames=16_000, reward="score", checkpoints=3)
     torch.use_deterministic_algorithms(False)
@@ -222,10 +228,10 @@ def test_a_run_learns_and_its_model_is_an_agent(tmp_path: Path) -> None:
     game = config.make_game()
     found = evaluate(game, [make_agent(str(folder), game), "random"], games=200, seed=3)
     assert nth(found, 0).win_rate == last["win_rate/random"]
-    assert not torch.are_deterministic_algorithms_enabled()  # RLlib had switched that on
+    assert not torch.are_deterministic_algorithms_enabled()  # RLlib had switched this on
 
 
-def test_seats_of_their_own_and_env_runners_of_their_own(tmp_path: Path) -> None:
+def test_each_seat_can_have_its_own_policy_and_env_runners(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     config = tiny(policies="seats", env_runners=2, options=SHORT["no_dice"], players=3)
     assert train(config, folder, progress=False) is True
@@ -238,7 +244,7 @@ def test_seats_of_their_own_and_env_runners_of_their_own(tmp_path: Path) -> None
     assert game.masks(states)[np.arange(100), actions].all()
 
 
-def test_a_stopped_run_goes_on_with_its_weights_optimisers_and_schedules(
+def test_stopped_run_resumes_with_weights_optimizers_and_schedules(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from trialea.training.rllib.run import Learner, torch_learner
@@ -281,7 +287,7 @@ def test_a_stopped_run_goes_on_with_its_weights_optimisers_and_schedules(
 
 
 class Careless:
-    """Takes what is legal for illegal; made a `MaskedPolicy` below, since Ray may not be installed."""
+    """Swaps legal and illegal actions. The test makes it a `MaskedPolicy`, as Ray may not be installed."""
 
     def _forward(self, batch: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
         seen = batch["obs"]
@@ -291,10 +297,10 @@ class Careless:
 
 
 @pytest.mark.parametrize("env_runners", [0, 1])
-def test_an_illegal_action_ends_the_run_with_an_error(
+def test_illegal_action_ends_the_run_with_an_error(
     env_runners: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On another process too, though RLlib would start a runner that fails again and go on."""
+    """This also holds in another process, where RLlib would restart a failed runner."""
     from trialea.training.rllib.module import MaskedPolicy
 
     ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -308,7 +314,7 @@ def test_an_illegal_action_ends_the_run_with_an_error(
         )
 
 
-def test_a_cluster_that_is_too_small_is_refused_before_there_is_a_folder(tmp_path: Path) -> None:
+def test_cluster_that_is_too_small_raises_before_the_run_folder(tmp_path: Path) -> None:
     from trialea.training.rllib.run import ClusterError
 
     with pytest.raises(ClusterError, match="the cluster has 3 cores, and 9 env runners need one each"):
@@ -317,7 +323,7 @@ def test_a_cluster_that_is_too_small_is_refused_before_there_is_a_folder(tmp_pat
 
 
 @pytest.mark.parametrize("reported", [{}, {"env_runners": {"num_env_steps_sampled_lifetime": float("nan")}}], ids=str)
-def test_a_run_in_which_nobody_plays_any_more_gives_up_when_its_patience_ends(reported: dict[str, Any]) -> None:
+def test_run_without_answering_env_runners_stops_after_patience(reported: dict[str, Any]) -> None:
     from trialea.training.rllib.run import ClusterError, Learner
 
     class Silent:
@@ -329,7 +335,7 @@ def test_a_run_in_which_nobody_plays_any_more_gives_up_when_its_patience_ends(re
             return reported
 
     learner = Learner(tiny(patience=0.1))
-    learner.algorithm = silent = Silent()  # in the place of RLlib's
+    learner.algorithm = silent = Silent()  # replaces RLlib's algorithm
     with pytest.raises(ClusterError, match=r"no env runner has answered for 0.1 seconds \(`patience`\).*--resume"):
         learner.learn()
     assert silent.calls > 2 and learner.frames == 0

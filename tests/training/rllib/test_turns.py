@@ -1,4 +1,4 @@
-"""A game as RLlib asks for it: turns, rewards and ends, over the registry and without Ray."""
+"""Tests of the adapter that gives RLlib a game's turns, rewards and ends. They need no Ray."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ every_table = pytest.mark.parametrize(("name", "players"), TABLES)
 
 
 def turns_of(name: str, players: int, **options: Any) -> Turns:
+    """Return the adapter for short games."""
     return Turns(MultiAgentEnv(name, players, **{**SHORT[name], **options}))
 
 
 def play(turns: Turns, seed: int | None, rng: np.random.Generator) -> Iterator[tuple[dict[str, int], Moved]]:
-    """Random play of one game: yields the action taken, empty at the beginning, and what it gave."""
+    """Play one game at random; yield each action (empty at first) and its result."""
     moved = turns.reset(seed)
     yield {}, moved
     while not (moved.terminateds[ALL] or moved.truncateds[ALL]):
@@ -38,7 +39,7 @@ def play(turns: Turns, seed: int | None, rng: np.random.Generator) -> Iterator[t
 
 
 def plain_rewards(game: Game, states: Any, actions: list[int], reward: str) -> np.ndarray:
-    """What each action of one game paid every seat, (decisions, P), by the game itself."""
+    """Return what each action of one game paid every seat (decisions, P), by the game itself."""
     paid = []
     for action in actions:
         paid.append(game.step(states, [action], reward=reward)[0])
@@ -47,8 +48,8 @@ def plain_rewards(game: Game, states: Any, actions: list[int], reward: str) -> n
 
 @every_table
 @pytest.mark.parametrize("reward", ["win", "score"])
-def test_every_reward_is_paid_once_to_whoever_has_decided_something(name: str, players: int, reward: str) -> None:
-    """Between two of its observations a player gets exactly what the game paid it in between, whoever moved."""
+def test_rewards_are_paid_once_to_players_who_have_moved(name: str, players: int, reward: str) -> None:
+    """Between two of its observations a player gets exactly what the game paid it, whoever moved."""
     turns = turns_of(name, players, reward=reward)
     game = game_of(name, players, **SHORT[name])
     rng = np.random.default_rng(players)
@@ -56,8 +57,8 @@ def test_every_reward_is_paid_once_to_whoever_has_decided_something(name: str, p
         steps = list(play(turns, 3 if episode == 0 else None, rng))
         states = game.start([int(turns.env.game_state.seed)])
         paid = plain_rewards(game, states, [next(iter(action.values())) for action, _ in steps[1:]], reward)
-        assert states[0] == turns.env.game_state  # that is the game that was played, and its end
-        since: dict[str, int] = {}  # the decision at which each player was last told anything
+        assert states[0] == turns.env.game_state  # the game that was played, at its end
+        since: dict[str, int] = {}  # the decision at which each player last got a reward
         for decision, (_, moved) in enumerate(steps):
             assert set(moved.rewards) == set(moved.observations) == set(moved.infos)
             for agent, earned in moved.rewards.items():
@@ -65,30 +66,32 @@ def test_every_reward_is_paid_once_to_whoever_has_decided_something(name: str, p
                 if agent in since:
                     assert earned == pytest.approx(paid[since[agent] : decision, seat].sum())
                 since[agent] = decision
-        for agent, told in since.items():  # and nothing is left over
+        for agent, told in since.items():  # nothing is left unpaid
             assert not paid[told:, int(agent.removeprefix("player_"))].any()
 
 
 @every_table
-def test_everybody_who_moved_ends_once_and_the_last_step_ends_it_for_all(name: str, players: int) -> None:
+def test_players_end_once_and_the_last_step_ends_the_game(name: str, players: int) -> None:
     turns = turns_of(name, players)
     rng = np.random.default_rng(players)
     for episode in range(5):
         moved_once: set[str] = set()
         ends: Counter[str] = Counter()
         for action, moved in play(turns, 7 if episode == 0 else None, rng):
-            assert not any(ends[agent] for agent in (*action, *moved.observations))  # nothing after the end
+            assert not any(
+                ends[agent] for agent in (*action, *moved.observations)
+            )  # nothing comes after a player's end
             moved_once |= set(action)
             ends.update(agent for agent, ended in moved.terminateds.items() if ended and agent != ALL)
             assert set(moved.truncateds) == {ALL} and not moved.truncateds[ALL]
-        assert moved.terminateds[ALL]  # also where the game's own limit cut it short: its result has been paid
+        assert moved.terminateds[ALL]  # also when the game's own limit truncated it, because its result has been paid
         assert ends == dict.fromkeys(moved_once, 1)
         assert not turns.env.agents
 
 
 @every_table
-def test_an_end_is_told_only_when_everybody_has_been_seen_or_the_game_is_over(name: str, players: int) -> None:
-    """RLlib takes an episode for over when all whom it has seen have ended."""
+def test_ends_are_reported_after_all_have_moved_or_at_the_end(name: str, players: int) -> None:
+    """RLlib takes an episode to be over when all players that it has seen have ended."""
     turns = turns_of(name, players)
     rng = np.random.default_rng(1)
     for _ in range(5):
@@ -100,8 +103,8 @@ def test_an_end_is_told_only_when_everybody_has_been_seen_or_the_game_is_over(na
             assert moved.terminateds[ALL] or gone < seen
 
 
-def test_a_player_who_is_out_before_the_others_have_moved_is_told_so_when_they_have() -> None:
-    """No Dice to 1 point: whoever scores at all is out at once."""
+def test_early_elimination_is_reported_after_all_have_moved() -> None:
+    """No Dice to 1 point: a player who scores at all is out at once."""
     turns = turns_of("no_dice", 4, target=1, throws=1)
     rng = np.random.default_rng(0)
     held_back = 0
@@ -122,7 +125,7 @@ def test_a_player_who_is_out_before_the_others_have_moved_is_told_so_when_they_h
 
 
 @every_table
-def test_max_cycles_truncates_whoever_is_left_with_something_to_look_at(name: str, players: int) -> None:
+def test_max_cycles_truncates_remaining_players_with_observations(name: str, players: int) -> None:
     turns = turns_of(name, players, max_cycles=1)
     rng = np.random.default_rng(2)
     cut_short = 0
@@ -143,7 +146,7 @@ def test_max_cycles_truncates_whoever_is_left_with_something_to_look_at(name: st
 
 
 @every_table
-def test_a_seed_decides_the_dice_and_they_are_those_of_pettingzoo(name: str, players: int) -> None:
+def test_seed_gives_the_same_dice_as_pettingzoo(name: str, players: int) -> None:
     turns, env = turns_of(name, players), MultiAgentEnv(name, players, **SHORT[name])
     found: dict[int, list[bytes]] = defaultdict(list)
     for run in range(2):
@@ -157,7 +160,7 @@ def test_a_seed_decides_the_dice_and_they_are_those_of_pettingzoo(name: str, pla
     assert found[0] == found[1]
 
 
-def test_what_cannot_be_done_changes_nothing() -> None:
+def test_invalid_steps_raise_and_change_nothing() -> None:
     turns = turns_of("no_dice", 3)
     with pytest.raises(NotResetError, match="reset"):
         turns.step({"player_0": 0})
@@ -172,7 +175,7 @@ def test_what_cannot_be_done_changes_nothing() -> None:
     assert turns.env.game_state == before
 
 
-def test_a_game_that_is_broken_off_pays_nothing_and_is_over() -> None:
+def test_broken_off_game_pays_nothing_and_is_over() -> None:
     turns = turns_of("no_dice", 3, target=1000)
     rng = np.random.default_rng(0)
     seen: set[str] = set()
