@@ -1,4 +1,4 @@
-"""Importing the package, in processes of their own and away from the repository."""
+"""Tests of importing the package, in new processes outside the repository."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from trialea import GAMES
 HEAVY = ("torch", "stable_baselines3", "numba", "ray", "matplotlib", "pygame", "PIL", "hypothesis")
 
 
-def test_importing_loads_nothing_heavy() -> None:
+def test_import_loads_no_heavy_packages() -> None:
     printed = run_python(f"import sys, trialea; print(sorted(set({HEAVY!r}) & set(sys.modules)))")
     assert printed == "[]\n"
 
 
-def test_importing_takes_less_than_a_quarter_of_a_second_beyond_gymnasium() -> None:
-    """The median of several; where other work slows the machine, so that it fails, the best of them must do."""
+def test_import_adds_less_than_a_quarter_of_a_second() -> None:
+    """The time is the median beyond Gymnasium's own. If other work slows the machine, the best run must be fast."""
     code = "import time, gymnasium; began = time.perf_counter(); import trialea; print(time.perf_counter() - began)"
     run_python(code)  # compiles the byte code
     times = [float(run_python(code)) for _ in range(7)]
@@ -27,7 +27,7 @@ def test_importing_takes_less_than_a_quarter_of_a_second_beyond_gymnasium() -> N
 
 
 def test_gym_make_imports_the_package_by_its_prefix() -> None:
-    """In a process that has imported Gymnasium alone."""
+    """The process has imported only Gymnasium."""
     code = """
 import sys, gymnasium as gym
 assert not any(module.startswith("trialea") for module in sys.modules)
@@ -40,7 +40,7 @@ for id in sys.argv[1:]:
     assert run_python(code, *(game.gym_id for game in GAMES.values())) == ""
 
 
-def test_both_libraries_make_environments_by_id_after_the_import() -> None:
+def test_ids_work_in_both_libraries_after_the_import() -> None:
     code = """
 import gymnasium, pettingzoo, trialea
 for name, game in trialea.GAMES.items():
@@ -60,7 +60,7 @@ IMPORTS = [
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2, 0), (1, 0), (2, 0, 1), (0, 0)], ids=str)
-def test_imports_in_any_order_register_once_without_a_warning(order: tuple[int, ...]) -> None:
+def test_imports_in_any_order_register_once_without_warnings(order: tuple[int, ...]) -> None:
     """`run_python` makes every warning an error."""
     lines = [IMPORTS[k] for k in order]
     lines[1:1] = [f"from {game.aec_module} import env" for game in GAMES.values()]
@@ -88,8 +88,8 @@ for module in (trialea, trialea.envs, trialea.training):
     assert run_python(code) == ""
 
 
-def test_a_variant_under_an_id_of_ones_own() -> None:
-    """Both libraries know it, as often as it is registered; another under the same id is refused."""
+def test_variant_can_be_registered_under_its_own_id() -> None:
+    """Both libraries know it, and registering it again is allowed. Another variant under the same id is an error."""
     code = """
 import gymnasium as gym, pettingzoo, sys, trialea
 for _ in range(2):
@@ -117,8 +117,8 @@ for id, name, error, said in (
     assert run_python(code) == ""
 
 
-def test_a_checkout_is_a_whole_package_where_python_is_started_in_it() -> None:
-    """With no installation that would find its subpackages."""
+def test_package_works_in_a_checkout_without_installation() -> None:
+    """Python is started in the checkout, and no installation could find the subpackages."""
     checkout = Path(__file__).parents[1]
     code = f"""
 import sys

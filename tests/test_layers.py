@@ -1,7 +1,7 @@
-"""The order of the packages: lower layers know nothing of higher ones, and no modules import each other in a circle.
+"""Tests of the order of packages: no module imports a higher layer, and no modules import each other in a circle.
 
-The test reads the syntax trees, so it sees every import: inside functions, under `TYPE_CHECKING`, in the stubs of
-packages, and modules that are named by a string, as in `"trialea.agents.random:RandomAgent"`.
+The tests read the syntax trees, so they see every import: inside functions, under `TYPE_CHECKING`, in stubs, and in
+strings such as `"trialea.agents.random:RandomAgent"`.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-# From the lowest to the highest; `trialea` is the package's face with the table of games.
+# From the lowest to the highest; `trialea` is the public package with the table of games.
 LAYERS = ("envs", "agents", "configs", "evaluation", "training", "trialea", "benchmarks", "commands")
 PLACE = re.compile(r"trialea(\.\w+)+(:\w+)?")
 
 
 def module_files() -> dict[str, list[Path]]:
-    """The files of every module: its source, and the stub of a package that has one."""
+    """Return the files of every module: its source, and the stub if there is one."""
     with (ROOT / "pyproject.toml").open("rb") as file:
         folders: dict[str, str] = tomllib.load(file)["tool"]["setuptools"]["package-dir"]
     found: dict[str, list[Path]] = {}
@@ -39,6 +39,7 @@ MODULES = module_files()
 
 
 def layer_of(module: str) -> str:
+    """Return the layer of a module."""
     if module == "trialea.__main__":
         return "commands"
     parts = module.split(".")
@@ -46,14 +47,14 @@ def layer_of(module: str) -> str:
 
 
 def module_at(place: str) -> str | None:
-    """The module in which the dotted name `place` is found: itself, or the longest part that is a module."""
+    """Return the module that contains a dotted name: itself, or its longest part that is a module."""
     while place and place not in MODULES:
         place = place.rpartition(".")[0]
     return place or None
 
 
 def places_in(module: str, path: Path) -> Iterator[str]:
-    """The dotted names that a file imports or names in a string."""
+    """Yield the dotted names that a file imports or names in a string."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     package = module if path.stem == "__init__" else module.rpartition(".")[0]
     for node in ast.walk(tree):
@@ -69,7 +70,7 @@ def places_in(module: str, path: Path) -> Iterator[str]:
 
 
 def import_graph() -> dict[str, set[str]]:
-    """What each module imports of the others."""
+    """Return the other modules that each module imports."""
     graph = {}
     for module, paths in MODULES.items():
         found = {module_at(place) for path in paths for place in places_in(module, path)}
@@ -80,8 +81,8 @@ def import_graph() -> dict[str, set[str]]:
 GRAPH = import_graph()
 
 
-def test_the_graph_holds_what_is_known_of_it() -> None:
-    """An import at the top, one in a function, one in a stub, one for types alone, and one by a string."""
+def test_graph_contains_all_kinds_of_imports() -> None:
+    """An import at the top, in a function, in a stub, for types only, and by a string."""
     for module, imported in (
         ("trialea.envs.single", "trialea.envs.game"),
         ("trialea.agents.loading", "trialea.agents.model"),
@@ -93,7 +94,7 @@ def test_the_graph_holds_what_is_known_of_it() -> None:
 
 
 @pytest.mark.parametrize("layer", LAYERS)
-def test_a_layer_imports_none_above_it(layer: str) -> None:
+def test_layer_imports_no_higher_layer(layer: str) -> None:
     assert [
         f"{module} imports {other}"
         for module, imported in GRAPH.items()
@@ -103,7 +104,7 @@ def test_a_layer_imports_none_above_it(layer: str) -> None:
 
 
 @pytest.mark.parametrize("layer", LAYERS)
-def test_no_modules_of_a_layer_import_each_other_in_a_circle(layer: str) -> None:
-    """No circle can reach over several layers, as none imports a higher one. `prepare` raises if there is a circle."""
+def test_modules_of_a_layer_have_no_circular_imports(layer: str) -> None:
+    """No circle spans several layers, as none imports a higher one. `prepare` raises if there is a circle."""
     own = {module for module in GRAPH if layer_of(module) == layer}
     TopologicalSorter({module: GRAPH[module] & own for module in own}).prepare()

@@ -1,4 +1,4 @@
-"""The benchmarks measure what they say; how fast anything is here is not asserted, but for the slow tests."""
+"""Tests that the benchmarks measure what they say. Only the slow tests check speeds."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ RATIOS = {
 }
 
 
-# Which figures ---------------------------------------------------------------------------------------------------
+# Figures ---------------------------------------------------------------------------------------------------------
 
 
-def test_there_is_a_benchmark_for_each_ratio() -> None:
+def test_each_benchmark_has_a_ratio() -> None:
     assert set(BENCHMARKS) == set(RATIOS)
 
 
-def test_run_gathers_the_figures_of_those_named_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_returns_the_figures_of_the_named_benchmarks(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in BENCHMARKS:
         monkeypatch.setitem(BENCHMARKS, name, lambda game, name=name: {f"{name} of {game}": 1.0})
     told: list[str] = []
@@ -54,13 +54,13 @@ def test_run_gathers_the_figures_of_those_named_in_order(monkeypatch: pytest.Mon
     assert list(run("no_dice")) == ["game", *(f"{name} of no_dice" for name in BENCHMARKS)]
 
 
-def test_an_unknown_benchmark_is_refused_before_any_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_benchmark_raises_before_any_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(BENCHMARKS, "aec", lambda game: pytest.fail("it was run"))
     with pytest.raises(UnknownNameError, match="'sleep'. The benchmarks are aec, batch, train, solver"):
         run("no_dice", ["aec", "sleep"])
 
 
-def test_python_m_trialea_benchmarks_prints_the_figures_of_all(
+def test_python_m_trialea_benchmarks_prints_all_figures(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name, ratio in RATIOS.items():
@@ -70,7 +70,7 @@ def test_python_m_trialea_benchmarks_prints_the_figures_of_all(
 
 
 @every_game
-def test_a_games_own_benchmark_is_that_of_its_solver(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_solver_benchmark_is_that_of_the_game(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     place = SOLVER_BENCHMARKS.get(name)
     for benchmark in set(BENCHMARKS) - {"solver"}:
         monkeypatch.setitem(BENCHMARKS, benchmark, lambda game, benchmark=benchmark: {benchmark: 1.0})
@@ -90,7 +90,7 @@ def test_a_games_own_benchmark_is_that_of_its_solver(name: str, monkeypatch: pyt
 
 
 @every_game
-def test_first_use_takes_a_step_of_each_environment_and_evaluates(name: str) -> None:
+def test_first_use_steps_each_environment_and_evaluates(name: str) -> None:
     for step in first_use.STEPS.values():
         step(name)
     commands = first_use.commands_for(name)
@@ -109,7 +109,7 @@ def test_first_use_is_timed_cold_and_warm_in_the_same_folder(monkeypatch: pytest
     assert {f"made_up_warm_{kind}" for kind in ("seconds", "cpu_seconds")} < set(figures)
 
 
-def test_a_first_use_that_fails_is_an_error_with_its_words(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_first_use_raises_with_its_output(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(first_use, "commands_for", lambda game: {"made_up": [sys.executable, "-c", "1 / 0"]})
     with pytest.raises(TrialeaError, match=r"must succeed, but it ended with 1: (.|\n)*ZeroDivisionError"):
         first_use.time_first_use("no_dice")
@@ -118,8 +118,8 @@ def test_a_first_use_that_fails_is_an_error_with_its_words(monkeypatch: pytest.M
 # Timing ----------------------------------------------------------------------------------------------------------
 
 
-def test_compare_gives_the_median_of_the_ratios_of_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A clock on which our work of 10 units takes 1, 2 and 4 seconds, and theirs of 10 units 4 seconds each time."""
+def test_compare_returns_the_median_ratio_of_paired_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a fake clock our 10 units of work take 1, 2 and 4 seconds, and theirs always 4 seconds."""
     now = 0.0
 
     def worker(durations: list[float]) -> Any:
@@ -137,7 +137,7 @@ def test_compare_gives_the_median_of_the_ratios_of_pairs(monkeypatch: pytest.Mon
     assert timing.compare(ours, theirs, rounds=3) == (2.0, 5.0, 2.5)
 
 
-# The parts -------------------------------------------------------------------------------------------------------
+# Parts -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_compare_gives_the_median_of_the_ratios_of_pairs(monkeypatch: pytest.Mon
         (3, {"target": 3}),
     ],
 )
-def test_the_numpy_solver_comes_to_the_same_values(players: int, options: dict[str, Any]) -> None:
+def test_numpy_solver_gives_the_same_values(players: int, options: dict[str, Any]) -> None:
     game = game_of("no_dice", players, **options)
     solution = compute(game)
     assert np.abs(numpy_solver.solve(game.options, players) - solution.values).max() < 1e-12
@@ -157,7 +157,7 @@ def test_the_numpy_solver_comes_to_the_same_values(players: int, options: dict[s
 
 
 @every_game
-def test_the_loop_of_the_environments_makes_as_many_decisions_as_asked(name: str) -> None:
+def test_environment_loop_makes_the_requested_decisions(name: str) -> None:
     from trialea.benchmarks.envs import play
 
     class Counting:
@@ -178,13 +178,13 @@ def test_the_loop_of_the_environments_makes_as_many_decisions_as_asked(name: str
 
 
 @every_game
-def test_the_batch_makes_a_decision_in_each_game_at_each_step(name: str) -> None:
+def test_batch_loop_makes_one_decision_per_game_and_step(name: str) -> None:
     from trialea.benchmarks.envs import BATCH, play_batch
 
     assert play_batch(game_of(name), 3) == 3 * BATCH
 
 
-def test_the_batch_benchmark_has_the_ratio_of_every_game(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batch_benchmark_has_the_ratio_of_every_game(monkeypatch: pytest.MonkeyPatch) -> None:
     from trialea.benchmarks import envs
 
     measured: list[Game] = []
@@ -205,14 +205,14 @@ def test_the_batch_benchmark_has_the_ratio_of_every_game(monkeypatch: pytest.Mon
         assert found == {f"batch_vs_connect_four/{other}": float(k) for k, other in enumerate(others, 2)}
 
 
-def test_connect_four_plays_in_the_same_loop() -> None:
+def test_connect_four_runs_in_the_same_loop() -> None:
     from trialea.benchmarks.envs import connect_four, play
 
     assert play(connect_four(), 60) == 60
 
 
 @every_game
-def test_the_free_environment_has_the_shapes_of_the_real_one(name: str) -> None:
+def test_free_environment_has_the_shapes_of_the_real_one(name: str) -> None:
     from trialea.benchmarks.training import FreeVecEnv
     from trialea.envs.learner import LearnerBatch
     from trialea.training.vec_env import GamesVecEnv
@@ -236,9 +236,7 @@ def test_the_free_environment_has_the_shapes_of_the_real_one(name: str) -> None:
 
 
 @every_game
-def test_both_sides_of_the_training_benchmark_train_the_same_number_of_frames(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_training_benchmark_trains_the_requested_frames(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from trialea.benchmarks import training
 
     monkeypatch.setattr(training, "ENVIRONMENTS", 128)
@@ -249,13 +247,13 @@ def test_both_sides_of_the_training_benchmark_train_the_same_number_of_frames(
     assert training._learn(model, 1) == model.num_timesteps / 2
 
 
-def test_the_training_benchmark_compares_what_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_training_benchmark_compares_the_stated_setups(monkeypatch: pytest.MonkeyPatch) -> None:
     from trialea.benchmarks import training
 
     compared: list[tuple[Any, ...]] = []
 
     def side(model: Any) -> tuple[Any, ...]:
-        model.learn(training.ROLLOUT * training.ENVIRONMENTS)  # it works
+        model.learn(training.ROLLOUT * training.ENVIRONMENTS)  # training with this setup works
         agents = model.env.games[0].opponents.agents
         return type(model.policy).__name__, type(model.env).__name__, model.action_space.n, agents[0].name
 
@@ -283,18 +281,20 @@ def test_the_training_benchmark_compares_what_it_says(monkeypatch: pytest.Monkey
     assert env.action_masks().any(axis=1).all() and 0.3 < env.action_masks().mean() < 0.37
 
 
-# The whole -------------------------------------------------------------------------------------------------------
+# Whole benchmarks ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["aec", "batch", "train", "solver"])
-def test_each_benchmark_prints_its_ratio_as_json(name: str) -> None:
+def test_benchmark_prints_its_ratio_as_json(name: str) -> None:
     command = [sys.executable, "-m", "trialea", "bench", name, "--json"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=gettempdir())
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found.pop("game") == "no_dice"
-    assert found[RATIOS[name]] > {"aec": 1.5, "batch": 200, "train": 0.5, "solver": 3}[name]  # with much to spare
+    assert (
+        found[RATIOS[name]] > {"aec": 1.5, "batch": 200, "train": 0.5, "solver": 3}[name]
+    )  # far below the usual figures
     if name == "train":
         assert found["masked_ppo_vs_stock_330_actions"] > 1.3 < found["masked_ppo_vs_stock"]
         assert found["past_vs_random_opponents"] > 0.4

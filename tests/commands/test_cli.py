@@ -1,4 +1,4 @@
-"""The command line: itself, its errors, of one line on standard error with exit code 2, and its solutions."""
+"""Tests of the command line: help, one-line errors with exit code 2, and the commands `games` and `solve`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from trialea.commands import console
 
 every_game = pytest.mark.parametrize("name", GAMES)
 
-# The command itself ----------------------------------------------------------------------------------------------
+# Help and processes ----------------------------------------------------------------------------------------------
 
 
 def test_version_is_the_packages(cli: Cli) -> None:
@@ -29,7 +29,7 @@ def test_version_is_the_packages(cli: Cli) -> None:
 
 
 @pytest.mark.parametrize("command", ["games", "solve", "train", "evaluate", "play", "bench"])
-def test_help_names_every_command_and_each_has_its_own(command: str, cli: Cli) -> None:
+def test_help_lists_every_command_and_each_has_its_own_help(command: str, cli: Cli) -> None:
     assert command in cli("--help").out
     done = cli(command, "--help")
     assert done.code == 0
@@ -40,14 +40,14 @@ def test_python_m_trialea_is_the_same_command() -> None:
     assert process("--version") == (0, f"trialea {__version__}\n", "")
 
 
-def test_an_error_in_a_process_is_one_line_too() -> None:
+def test_error_in_a_process_is_one_line() -> None:
     done = process("solve", "chess")
     assert (done.code, done.out) == (2, "")
     assert done.err == f"trialea: no game is called 'chess'. The games are {', '.join(GAMES)}\n"
 
 
-def test_a_reader_that_has_read_enough_is_no_error() -> None:
-    """As in `trialea games --json | head -1`."""
+def test_closed_output_pipe_gives_no_traceback() -> None:
+    """This happens in `trialea games --json | head -1`."""
     reader, writer = os.pipe()
     os.close(reader)
     command = [sys.executable, "-m", "trialea", "games", "--json"]
@@ -113,7 +113,7 @@ def test_a_reader_that_has_read_enough_is_no_error() -> None:
         ("bench aec --game chess", "'chess'"),
     ],
 )
-def test_an_error_of_ours_is_one_line_on_standard_error_with_exit_code_2(
+def test_invalid_values_give_a_one_line_error_and_exit_code_2(
     line: str, named: str, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -135,7 +135,7 @@ def test_an_error_of_ours_is_one_line_on_standard_error_with_exit_code_2(
         ("evaluate no_dice", "agent"),
     ],
 )
-def test_a_line_that_cannot_be_read_has_exit_code_2_and_no_traceback(line: str, named: str, cli: Cli) -> None:
+def test_unparsable_command_gives_exit_code_2_and_no_traceback(line: str, named: str, cli: Cli) -> None:
     done = cli(*line.split())
     assert (done.code, done.out) == (2, "")
     assert named in done.err.lower()
@@ -156,7 +156,7 @@ def test_games_lists_options_and_agents(name: str, cli: Cli) -> None:
     assert row["options"] == game_of(name).description()["options"]
 
 
-# The words of a quick solve, and what must be among its keys. A new game needs a line.
+# The arguments of a quick solve, and keys that its result must have. A new game needs an entry.
 SOLVES: dict[str, tuple[list[str], set[str]]] = {
     "no_dice": (["--target", "8"], {"value", "residual", "turn_score"}),
     "poker_figures": (["--turns", "2"], {"value", "values_by_turns", "turns"}),
@@ -165,7 +165,7 @@ SOLVES: dict[str, tuple[list[str], set[str]]] = {
 
 
 @every_game
-def test_solve_knows_every_game(name: str, cli: Cli) -> None:
+def test_solve_works_for_every_game(name: str, cli: Cli) -> None:
     words, keys = SOLVES[name]
     found = parsed(cli("solve", name, *words, "--json"))
     assert keys | {"game", "options", "seconds"} <= set(found)
@@ -173,7 +173,7 @@ def test_solve_knows_every_game(name: str, cli: Cli) -> None:
     assert found["options"].keys() == game_of(name).description()["options"].keys()
 
 
-def test_no_dice_solve_json_has_every_documented_key(cli: Cli) -> None:
+def test_solve_no_dice_json_has_every_documented_key(cli: Cli) -> None:
     found = parsed(cli("solve", "no_dice", "--players", 2, "--target", 8, "--json"))
     assert set(found) == {
         "game",
@@ -196,14 +196,14 @@ def test_no_dice_solve_json_has_every_documented_key(cli: Cli) -> None:
     assert found["turn_score"]["3"] < found["turn_score"]["2"] < found["turn_score"]["1"]
 
 
-def test_poker_figures_solve_gives_the_value_of_each_number_of_turns(cli: Cli) -> None:
+def test_solve_poker_figures_gives_a_value_per_number_of_turns(cli: Cli) -> None:
     found = parsed(cli("solve", "poker_figures", "--turns", 2, "--json"))
     one, two = found["values_by_turns"]
     assert 0 < one < two == found["value"]
     assert found["turns"] == 2
 
 
-def test_last_die_solve_gives_every_seat_and_takes_the_other_reading(cli: Cli) -> None:
+def test_solve_last_die_gives_points_per_seat_and_takes_options(cli: Cli) -> None:
     points = []
     for words in ([], ["--even-ends-round"]):
         found = parsed(cli("solve", "last_die", "--players", 4, *words, "--json"))
@@ -214,7 +214,7 @@ def test_last_die_solve_gives_every_seat_and_takes_the_other_reading(cli: Cli) -
     assert points[0] > points[1] > 0
 
 
-def test_solve_state_speaks_of_that_position_the_mover_first(cli: Cli) -> None:
+def test_solve_state_gives_the_values_of_that_position(cli: Cli) -> None:
     ahead, behind = (
         parsed(cli("solve", "no_dice", "--target", 8, "--state", state, "--json"))["value"] for state in ("1,6", "6,1")
     )
@@ -224,14 +224,14 @@ def test_solve_state_speaks_of_that_position_the_mover_first(cli: Cli) -> None:
     assert level["value"] == parsed(cli("solve", "no_dice", "--target=8", "--json"))["value"]
 
 
-def test_solve_takes_the_games_options_in_either_spelling(cli: Cli) -> None:
+def test_solve_takes_options_with_a_space_or_an_equals_sign(cli: Cli) -> None:
     one = parsed(cli("solve", "no_dice", "--target=5", "--intermediates", "natural", "--json"))
     other = parsed(cli("solve", "--json", "no_dice", "--intermediates=natural", "--target", "5"))
     assert one == other
     assert one["options"]["intermediates"] == "natural"
 
 
-def test_progress_that_no_terminal_shows_is_told_in_lines(
+def test_progress_without_a_terminal_is_printed_in_lines(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TRIALEA_CACHE_DIR", str(tmp_path))
@@ -242,7 +242,7 @@ def test_progress_that_no_terminal_shows_is_told_in_lines(
     assert "solving: 100%, 0:00:00 left" in done.err
 
 
-def test_solving_that_is_stopped_says_what_is_kept(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stopped_solve_says_what_is_kept(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def stopped(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
@@ -253,8 +253,8 @@ def test_solving_that_is_stopped_says_what_is_kept(cli: Cli, tmp_path: Path, mon
     assert f"what is finished is kept in {tmp_path}: the same command uses it" in done.err
 
 
-def test_solve_prints_the_same_for_a_person(cli: Cli) -> None:
+def test_solve_prints_the_same_values_as_text_and_as_json(cli: Cli) -> None:
     found = parsed(cli("solve", "no_dice", "--target", 8, "--json"))
     printed = cli("solve", "no_dice", "--target", 8).out
     assert f"{found['value'][0]:.6g}" in printed
-    assert found["table_sha256"] in re.sub(r"[^0-9a-f]", "", printed)  # over two lines where one is too short
+    assert found["table_sha256"] in re.sub(r"[^0-9a-f]", "", printed)  # can be wrapped over two lines

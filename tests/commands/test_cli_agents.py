@@ -1,4 +1,4 @@
-"""The command line where agents play: `evaluate`, `play`, `train` and `bench`."""
+"""Tests of the commands in which agents play: `evaluate`, `play`, `train` and `bench`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ every_game = pytest.mark.parametrize("name", GAMES)
 
 
 @every_game
-def test_evaluate_json_has_every_documented_key_and_is_what_python_gives(name: str, cli: Cli) -> None:
+def test_evaluate_json_has_the_documented_keys_and_pythons_values(name: str, cli: Cli) -> None:
     rival, players = rival_of(name), game_of(name).num_players
     words = ["evaluate", name, "random", rival, "--games", 40, "--seed", 5, *QUICK[name], "--worst", 2, "--json"]
     found = parsed(cli(*words))
@@ -38,7 +38,7 @@ def test_evaluate_json_has_every_documented_key_and_is_what_python_gives(name: s
     elif has_skill(name):
         assert found["regret_per_decision"][0] > 10 * found["regret_per_decision"][1] >= 0
         assert found["optimal_share"][0] < found["optimal_share"][1] <= 1
-    else:  # decisions were made, and none mattered
+    else:  # there were decisions, but none mattered
         assert found["regret_per_decision"] == [0.0, 0.0]
         assert found["decisions"] == [0, 0]
     again = evaluate(game_of(name, **SHORT[name]), ["random", rival], num_games=40, seed=5, worst=2)
@@ -46,7 +46,7 @@ def test_evaluate_json_has_every_documented_key_and_is_what_python_gives(name: s
 
 
 @every_game
-def test_evaluate_takes_its_switches(name: str, cli: Cli) -> None:
+def test_evaluate_options_change_the_result(name: str, cli: Cli) -> None:
     words = ["evaluate", name, *QUICK[name], "random", rival_of(name), "--games", 20, "--json"]
     plain = parsed(cli(*words, "--no-duplicate", "--no-regret", "--worst", 0))
     assert plain["duplicate"] is False and plain["regret_per_decision"] == [None, None]
@@ -61,7 +61,7 @@ def test_evaluate_takes_its_switches(name: str, cli: Cli) -> None:
 
 
 @every_game
-def test_evaluate_prints_a_table_for_a_person(name: str, cli: Cli) -> None:
+def test_evaluate_prints_a_readable_table(name: str, cli: Cli) -> None:
     words = ["evaluate", name, "random", rival_of(name), "--games", 20, *QUICK[name]]
     found, printed = parsed(cli(*words, "--json")), cli(*words)
     assert f"{found['win_rate'][1]:.2%}" in printed.out
@@ -73,11 +73,11 @@ def test_evaluate_prints_a_table_for_a_person(name: str, cli: Cli) -> None:
 
 
 @every_game
-def test_play_follows_what_is_typed_to_the_end_of_the_game(name: str, cli: Cli) -> None:
+def test_play_follows_the_typed_input_to_the_end_of_the_game(name: str, cli: Cli) -> None:
     game = game_of(name)
     words = ["play", name, "--against", "random", "--seed", 3, *QUICK[name]]
     every_action = "".join(f"#{action}\n" for action in range(game.num_actions))
-    stdin = f"1\n{every_action}" * 200  # the first of the list, or the first action that is legal
+    stdin = f"1\n{every_action}" * 200  # the first menu entry, or the first legal action
     done = cli(*words, stdin=stdin)
     assert done.code == 0, done.err
     others = ", ".join(f"player_{seat} (random)" for seat in range(1, game.num_players))
@@ -116,6 +116,7 @@ def test_play_in_a_process_reads_standard_input() -> None:
 
 
 def tiny_config(name: str, folder: Path) -> Path:
+    """Write the configuration of a very short training."""
     config = {
         "game": name,
         "options": SHORT[name],
@@ -131,7 +132,7 @@ def tiny_config(name: str, folder: Path) -> Path:
 
 
 @every_game
-def test_train_evaluate_and_report_from_end_to_end(
+def test_train_evaluate_and_report_work_together(
     name: str, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -150,7 +151,7 @@ def test_train_evaluate_and_report_from_end_to_end(
 
     model = parsed(cli("evaluate", name, "runs/tiny-1/model.zip", "random", "--games", 10, *QUICK[name], "--json"))
     assert model["win_rate"] == found["win_rate"]
-    refused = cli("evaluate", name, "runs/tiny-1", "random", "--games", 10)  # without its options
+    refused = cli("evaluate", name, "runs/tiny-1", "random", "--games", 10)  # without the options of its game
     assert refused.code == 2 and refused.err.count("\n") == 1
 
     assert cli("train", "tiny.yaml", "--out", "runs/tiny-1").code == 2
@@ -160,7 +161,7 @@ def test_train_evaluate_and_report_from_end_to_end(
 
 
 @every_game
-def test_a_stopped_training_says_how_to_go_on_in_one_line_to_copy(
+def test_stopped_training_prints_the_command_to_continue(
     name: str, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from trialea.training.callbacks import RunCallback
@@ -176,7 +177,7 @@ def test_a_stopped_training_says_how_to_go_on_in_one_line_to_copy(
 
 
 @every_game
-def test_a_report_that_cannot_be_written_is_an_error_of_one_line(name: str, cli: Cli) -> None:
+def test_unwritable_report_is_a_one_line_error(name: str, cli: Cli) -> None:
     words = ["random", rival_of(name), "--games", 4, *QUICK[name]]
     done = cli("evaluate", name, *words, "--report", "/dev/null/x.html")
     assert done.code == 2
@@ -187,7 +188,7 @@ def test_a_report_that_cannot_be_written_is_an_error_of_one_line(name: str, cli:
 # bench -----------------------------------------------------------------------------------------------------------
 
 
-def test_bench_prints_figures_as_json_and_for_a_person(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bench_prints_figures_as_json_and_as_text(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     from trialea.benchmarks import BENCHMARKS
 
     monkeypatch.setitem(BENCHMARKS, "aec", lambda game: {"aec_vs_connect_four": 3.5, "rate": 123456.7})

@@ -1,4 +1,4 @@
-"""Output is readable at any width and in any encoding."""
+"""Tests that output is readable at any width and in any encoding."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LINES = [
 
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
 @pytest.mark.parametrize("line", LINES)
-def test_text_that_an_encoding_lacks_is_replaced(
+def test_characters_missing_in_an_encoding_are_replaced(
     line: str, encoding: str, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     streams = [io.TextIOWrapper(io.BytesIO(), encoding) for _ in range(2)]
@@ -65,7 +65,7 @@ def test_json_is_utf_8_in_any_encoding(cli: Cli, monkeypatch: pytest.MonkeyPatch
     assert "─".encode() in printed
 
 
-def test_a_path_that_is_not_valid_text_works_and_is_printed(
+def test_path_that_is_not_valid_text_works_and_is_printed(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -77,9 +77,7 @@ def test_a_path_that_is_not_valid_text_works_and_is_printed(
 
 @pytest.mark.parametrize("columns", [80, 60, 40, 20])
 @pytest.mark.parametrize("name", GAMES)
-def test_nothing_that_identifies_a_row_is_cut(
-    name: str, columns: int, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_names_are_never_cut_at_any_width(name: str, columns: int, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
     agents = ["random", "random", "solver" if name == "last_die" else "greedy"]
     printed = cli("evaluate", name, *agents, "--games", 6, *QUICK[name]).out
@@ -95,7 +93,7 @@ def test_nothing_that_identifies_a_row_is_cut(
 
 @every_command
 @pytest.mark.parametrize("columns", [80, 40])
-def test_help_shows_every_option_whole(name: str, columns: int, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_help_never_cuts_option_names(name: str, columns: int, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
     words = cli(name, "--help").out.split()
     for parameter in command.commands[name].params:

@@ -1,4 +1,4 @@
-"""Commands that are killed, at any moment: nothing is left running, and the next call continues to the same result."""
+"""Tests of commands killed at any moment: no process stays, and the next call continues to the same result."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ import yaml
 from trialea.evaluation.reports.report import read_metrics
 
 pytestmark = [
-    pytest.mark.slow,  # every call is a process of its own, and is killed some times
+    pytest.mark.slow,  # every call is a process that is killed several times
     pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="finds the processes left behind in /proc"),
 ]
 KILLS = 5
-MARK = "TRIALEA_TEST_MARK"  # in the environment of a command's processes
+MARK = "TRIALEA_TEST_MARK"  # set in the environment of a command's processes
 
 TRAINING: dict[str, Any] = {
     "game": "no_dice",
@@ -57,7 +57,7 @@ TUNING: dict[str, Any] = {
 
 
 class Command(NamedTuple):
-    """A command, what continues it, and what it found, as plain data."""
+    """A command, the command that continues it, and a function that returns its result as plain data."""
 
     begin: Sequence[str]
     resume: Sequence[str]
@@ -65,16 +65,19 @@ class Command(NamedTuple):
 
 
 def weights_of(model: Path) -> str:
+    """Return a digest of a model's weights."""
     with zipfile.ZipFile(model) as archive:
         return hashlib.sha256(archive.read("policy.pth")).hexdigest()
 
 
 def trained(folder: Path) -> Any:
+    """Return the result of a training."""
     kept = [{key: value for key, value in line.items() if key != "seconds"} for line in read_metrics(folder / "run")]
     return weights_of(folder / "run" / "model.zip"), kept
 
 
 def solved(folder: Path) -> Any:
+    """Return the digests of the solver's tables."""
     tables = {}
     for path in sorted((folder / "cache").glob("*.npz")):
         with np.load(path) as stored:
@@ -84,6 +87,7 @@ def solved(folder: Path) -> Any:
 
 
 def tuned(folder: Path) -> Any:
+    """Return the result of a search."""
     best = yaml.safe_load((folder / "study" / "best.yaml").read_text())
     return best, sorted(map(weights_of, (folder / "study").glob("*/model.zip")))
 
@@ -105,7 +109,7 @@ COMMANDS = {
 
 
 def begin(words: Sequence[str], folder: Path, mark: str = "") -> subprocess.Popen[str]:
-    """Start a command in a folder, with a cache of its own there."""
+    """Start a command in a folder, with a cache folder inside it."""
     environment = {**os.environ, MARK: mark, "TRIALEA_CACHE_DIR": str(folder / "cache"), "COLUMNS": "200"}
     with (folder / "log").open("a") as log:
         return subprocess.Popen(
@@ -119,26 +123,26 @@ def begin(words: Sequence[str], folder: Path, mark: str = "") -> subprocess.Pope
 
 
 def finish(words: Sequence[str], folder: Path) -> tuple[int, str]:
-    """Run a command to its end; return its status and what it wrote on standard error."""
+    """Run a command to its end; return its exit status and standard error."""
     (folder / "log").write_text("")
     status = begin(words, folder).wait(300)
     return status, (folder / "log").read_text()
 
 
 def left_behind(mark: str) -> list[str]:
-    """Return the command lines of the processes that have a mark in their environment."""
+    """Return the command lines of the processes that have this mark in their environment."""
     found = []
     for place in Path("/proc").glob("[0-9]*"):
         try:
             if f"{MARK}={mark}".encode() in (place / "environ").read_bytes():
                 found.append((place / "cmdline").read_text().replace("\0", " "))
-        except OSError:  # it has ended, or is somebody else's
+        except OSError:  # the process has ended, or belongs to another user
             continue
     return [words for words in found if words]
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_killed_command_leaves_no_process_and_continues_to_the_same_result(name: str, tmp_path: Path) -> None:
+def test_killed_command_leaves_no_process_and_continues_exactly(name: str, tmp_path: Path) -> None:
     command = COMMANDS[name]
     undisturbed, killed = tmp_path / "undisturbed", tmp_path / "killed"
     for folder in (undisturbed, killed):
@@ -154,7 +158,7 @@ def test_a_killed_command_leaves_no_process_and_continues_to_the_same_result(nam
     for kill in range(KILLS):
         mark = uuid4().hex
         process = begin(words, killed, mark)
-        # Each kill comes later than the one before, so that all stages of the work are met.
+        # Each kill comes later than the one before, to cover all stages of the work.
         time.sleep(seconds * (kill + 1) / KILLS * 0.9)
         process.kill()
         process.wait()

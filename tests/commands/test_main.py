@@ -1,4 +1,4 @@
-"""How a command ends: one line on standard error, and an exit status that says why."""
+"""Tests of how a command ends: one line on standard error, and an exit status that gives the kind of error."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def fail_with(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
         (ValueError("two\nlines\x1b[31m"), BUG, r"ValueError: two lines\x1b[31m. "),
     ],
 )
-def test_every_error_is_one_line(
+def test_any_exception_is_printed_on_one_line(
     error: BaseException, code: int, line: str, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fail_with(error, monkeypatch)
@@ -46,14 +46,14 @@ def test_every_error_is_one_line(
     assert done.err.startswith(f"trialea: {line}") and done.err.count("\n") == 1
 
 
-def test_a_long_message_keeps_its_beginning_and_its_end(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_message_keeps_its_start_and_end(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     fail_with(ValueError(f"start{'x' * 40_000}"), monkeypatch)
     err = cli("games").err
     assert len(err) < 2100
     assert "ValueError: startx" in err and err.endswith("shows where it is\n")
 
 
-def test_the_traceback_can_be_asked_for(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_traceback_is_shown_on_request(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     fail_with(KeyError("x"), monkeypatch)
     monkeypatch.setenv("TRIALEA_TRACEBACK", "1")
     done = cli("games")
@@ -61,7 +61,7 @@ def test_the_traceback_can_be_asked_for(cli: Cli, monkeypatch: pytest.MonkeyPatc
     assert "Traceback (most recent call last)" in done.err and "in names" in done.err
 
 
-def test_ctrl_c_while_the_commands_are_imported_is_one_line(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_during_imports_is_one_line(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     class Interrupted(ModuleType):
         def __getattr__(self, name: str) -> Any:
             raise KeyboardInterrupt
@@ -80,7 +80,7 @@ def test_ctrl_c_while_the_commands_are_imported_is_one_line(cli: Cli, monkeypatc
         ("trialea.benchmarks.run", "bench aec", "the figures measured so far are lost"),
     ],
 )
-def test_ctrl_c_says_what_is_kept(
+def test_ctrl_c_message_says_what_is_kept(
     target: str, line: str, said: str, cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def stop(*_: Any, **__: Any) -> None:
@@ -109,21 +109,21 @@ def test_ctrl_c_says_what_is_kept(
         ("evaluate no_dice", "missing argument 'AGENT'. See trialea evaluate --help"),
     ],
 )
-def test_a_mistyped_line_is_one_line_with_the_nearest_name(line: str, said: str, cli: Cli) -> None:
+def test_mistyped_command_suggests_the_nearest_name(line: str, said: str, cli: Cli) -> None:
     done = cli(*line.split())
     assert (done.code, done.out) == (REFUSED, "")
     assert done.err.startswith("trialea: ") and done.err.count("\n") == 1
     assert said in done.err
 
 
-def test_no_words_print_the_help(cli: Cli) -> None:
+def test_command_without_arguments_prints_help(cli: Cli) -> None:
     done = cli()
     assert (done.code, done.err) == (0, "")
     assert "evaluate" in done.out
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
-def test_output_that_cannot_be_written_is_one_line() -> None:
+def test_full_output_device_is_a_one_line_error() -> None:
     with open("/dev/full", "w") as full:
         done = subprocess.run(
             [sys.executable, "-m", "trialea", "games"], stdout=full, stderr=subprocess.PIPE, text=True, cwd=gettempdir()

@@ -1,4 +1,4 @@
-"""YAML 1.2: what a scalar is, what is refused, and that everything written is read back."""
+"""Tests of the YAML 1.2 reader and writer: types of scalars, rejected input, and round trips."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from trialea.configs.yaml12 import YamlError, on_one_line, read_yaml, write_yaml
         ("%YAML 1.1\n---\nyes", "yes"),
     ],
 )
-def test_a_scalar_is_what_yaml_1_2_says(text: str | bytes, value: Any) -> None:
+def test_scalar_has_its_yaml_1_2_type(text: str | bytes, value: Any) -> None:
     found = read_yaml(text)
     assert found == value and type(found) is type(value)
 
@@ -67,7 +67,7 @@ def test_a_scalar_is_what_yaml_1_2_says(text: str | bytes, value: Any) -> None:
     ],
     ids=range(17),
 )
-def test_what_is_no_plain_data_is_refused_in_one_line(text: str | bytes, words: str) -> None:
+def test_unsupported_yaml_raises_a_one_line_error(text: str | bytes, words: str) -> None:
     with pytest.raises(YamlError) as caught:
         read_yaml(text)
     assert words in str(caught.value)
@@ -79,7 +79,7 @@ DATA = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dict
 
 
 @given(DATA)
-def test_everything_written_is_read_back(data: Any) -> None:
+def test_written_data_is_read_back_unchanged(data: Any) -> None:
     assert repr(read_yaml(write_yaml(data))) == repr(data)
     line = on_one_line(data)
     assert len(line.splitlines()) <= 1
@@ -87,7 +87,7 @@ def test_everything_written_is_read_back(data: Any) -> None:
 
 
 @given(st.text() | st.binary())
-def test_any_text_is_read_or_refused(text: str | bytes) -> None:
+def test_any_input_is_read_or_raises_a_yaml_error(text: str | bytes) -> None:
     try:
         read_yaml(text)
     except YamlError as error:

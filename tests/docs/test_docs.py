@@ -1,7 +1,7 @@
-"""Every registered game has a page, and the page's tables are those of the code.
+"""Tests that every game has a page in the docs, and that the page's tables match the code.
 
-In the tables `{a; b}` is expanded into its parts, the last of several such choices running fastest. A name of
-an action may hold `*`, which stands for anything: what it is called depends on the position.
+In the tables `{a; b}` is expanded into its parts; the last of several choices varies fastest. A name of an action
+can contain `*`, which matches anything, because some names depend on the position.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
 def table(name: str, section: str, number: int = 0) -> list[list[str]]:
-    """The cells of a table of a section of the game's page, without its head; by default of the first."""
+    """Return the cells of a table in a section of the game's page, without its head."""
     page = (DOCS / f"{name}.md").read_text(encoding="utf-8")
     _, found, rest = page.partition(f"\n## {section}\n")
     assert found, f"{name}.md has no section {section}"
@@ -35,13 +35,14 @@ def table(name: str, section: str, number: int = 0) -> list[list[str]]:
 
 
 def expanded(name: str) -> list[str]:
+    """Return all names that a name with choices stands for."""
     parts = re.split(r"\{(.*?)\}", name)
     choices = [part.split("; ") if place % 2 else [part] for place, part in enumerate(parts)]
     return ["".join(chosen) for chosen in product(*choices)]
 
 
 def indexed(rows: list[list[str]]) -> dict[int, str]:
-    """The name of each index; the rows must cover 0, 1, 2, … in order and without a gap."""
+    """Return the name of each index. The rows must cover 0, 1, 2, … in order, without gaps."""
     names: dict[int, str] = {}
     for index, name, *_ in rows:
         low, _, high = index.partition("–")
@@ -56,7 +57,7 @@ def indexed(rows: list[list[str]]) -> dict[int, str]:
 
 
 def named_actions(game: Game, decisions: int) -> Iterator[tuple[int, str]]:
-    """The actions that are legal in so many decisions of random games, with their names."""
+    """Yield the legal actions in about `decisions` decisions of random games, with their names."""
     agent = trialea.make_agent("random", game)
     states = game.start(range(8))
     for _ in range(decisions // len(states)):
@@ -69,22 +70,22 @@ def named_actions(game: Game, decisions: int) -> Iterator[tuple[int, str]]:
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_observation_table(name: str) -> None:
+def test_observation_table_matches_the_game(name: str) -> None:
     game = game_of(name)
     assert list(indexed(table(name, "Observation")).values()) == game.observation_names()
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_action_table(name: str) -> None:
+def test_action_table_matches_the_game(name: str) -> None:
     assert_names_are_documented(game_of(name, **ALL_ACTIONS[name]), table(name, "Actions"))
 
 
-def test_last_die_action_table_of_steering() -> None:
+def test_action_table_of_last_die_with_steer_matches_the_game() -> None:
     assert_names_are_documented(game_of("last_die", steer=True), table("last_die", "Actions", 1))
 
 
 def assert_names_are_documented(game: Game, rows: list[list[str]]) -> None:
-    """Every action that comes up is called what its row says, and there is none that does not come up."""
+    """Check that every action that occurs matches exactly its row, and that every row occurs."""
     documented = indexed(rows)
     assert len(documented) == game.num_actions
     met = set()
@@ -96,14 +97,14 @@ def assert_names_are_documented(game: Game, rows: list[list[str]]) -> None:
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_options_table(name: str) -> None:
+def test_options_table_matches_the_game(name: str) -> None:
     options = game_of(name).options
     documented = {row[0]: row[1].strip("`") for row in table(name, "Options")}
     assert documented == {field.name: repr(field.default) for field in fields(options)}
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_the_page_says_the_score_scale_and_the_sizes(name: str) -> None:
+def test_page_gives_the_score_scale_and_number_of_actions(name: str) -> None:
     game = game_of(name)
     page = (DOCS / f"{name}.md").read_text(encoding="utf-8")
     scale = f"{game.score_scale:g}".replace("-", "−")
@@ -111,7 +112,7 @@ def test_the_page_says_the_score_scale_and_the_sizes(name: str) -> None:
     assert f"`Discrete({game.num_actions})`" in page
 
 
-def test_no_dice_table_of_faces() -> None:
+def test_no_dice_page_has_the_table_of_faces() -> None:
     from trialea.envs.no_dice.rules import FACES
 
     page = (DOCS / "no_dice.md").read_text(encoding="utf-8")
@@ -119,7 +120,7 @@ def test_no_dice_table_of_faces() -> None:
         assert f"| {die} | {' | '.join(map(str, faces))} |\n" in page
 
 
-def test_pictures_that_pages_show_are_there() -> None:
+def test_pictures_shown_in_pages_exist() -> None:
     for page in DOCS.glob("**/*.md"):
         for target in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).is_file(), f"{page.name} shows {target}"

@@ -1,4 +1,4 @@
-"""The tables of the pages about training hold every key of the configurations, with its default."""
+"""Tests that the docs list every key of the training configurations with its default."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NESTED = ("ppo", "measure")
 
 
 def documented() -> list[dict[str, str]]:
-    """The configuration's tables, in order: the default's cell for each key."""
+    """Return, for each configuration table in order, the default shown for each key."""
     section = SECTION.search(PAGE.read_text(encoding="utf-8"))
     assert section
     tables = []
@@ -29,7 +29,7 @@ def documented() -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize(("place", "kind"), list(enumerate(["TrainConfig", "Stage", "Ppo", "Measure"])))
-def test_keys_and_defaults(place: int, kind: str) -> None:
+def test_training_page_lists_keys_and_defaults(place: int, kind: str) -> None:
     config = import_module("trialea.training.config")
     fields = getattr(config, kind).model_fields
     cells = documented()[place]
@@ -52,7 +52,7 @@ def test_keys_and_defaults(place: int, kind: str) -> None:
         ("tuning", 0, "trialea.training.config:TuneConfig"),
     ],
 )
-def test_keys_and_defaults_of_pages_of_their_own(page: str, place: int, kind: str) -> None:
+def test_other_pages_list_keys_and_defaults(page: str, place: int, kind: str) -> None:
     fields = resolve_name(kind).model_fields
     table = TABLE.findall((PAGE.parent / f"{page}.md").read_text(encoding="utf-8"))[place]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
@@ -65,7 +65,7 @@ def test_keys_and_defaults_of_pages_of_their_own(page: str, place: int, kind: st
 
 
 def plain(value: Any) -> Any:
-    """A default as YAML would give it."""
+    """Return a default in the form in which YAML would load it."""
     if hasattr(value, "model_dump"):
         return value.model_dump(mode="json", exclude_defaults=True)
     if isinstance(value, tuple):

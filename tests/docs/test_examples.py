@@ -1,4 +1,4 @@
-"""The examples run; `make examples` runs them from the wheel."""
+"""Tests of the examples. `make examples` also runs them with the wheel."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ TINY = ["--frames=1024", "--games=32", "--steps=16", "--minibatch=128", "--evalu
 
 
 def ppo(folder: Path, *flags: str) -> str:
-    """What the script prints, run as a stranger would, warnings being errors."""
+    """Return what the script prints when run in another folder, with warnings as errors."""
     command = [sys.executable, "-W", "error", str(SCRIPT), *flags]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
 
-def test_the_script_needs_no_training_code_of_ours() -> None:
+def test_script_imports_no_training_code_of_the_package() -> None:
     text = SCRIPT.read_text(encoding="utf-8")
     imported = set(re.findall(r"^\s*(?:from|import) ([\w.]+)", text, re.MULTILINE))
     ours = {name for name in imported if name.startswith("trialea")}
@@ -32,7 +32,7 @@ def test_the_script_needs_no_training_code_of_ours() -> None:
 
 
 @pytest.mark.slow  # `.ci/run` runs the script with the wheel
-def test_the_script_trains_saves_and_measures(tmp_path: Path) -> None:
+def test_script_trains_saves_and_evaluates(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
     printed = ppo(tmp_path, *TINY, "--save=policy.pt")
     assert "1,024 frames" in printed
@@ -43,8 +43,8 @@ def test_the_script_trains_saves_and_measures(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_script_learns(tmp_path: Path) -> None:
-    """In a fifth of its frames it beats random play at nearly every game, which the untrained network does not."""
+def test_script_learns_to_beat_random_play(tmp_path: Path) -> None:
+    """It uses a fifth of the default frames. An untrained network would not win that often."""
     printed = ppo(tmp_path, "--frames=200000", "--games=256", "--minibatch=1024", "--evaluation-games=400")
     found = re.search(r"^wins against random: ([\d.]+)%", printed, re.MULTILINE)
     assert found and float(found[1]) > 90, printed
@@ -52,12 +52,12 @@ def test_the_script_learns(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("game", ["LastDie", "PokerFigures"])
-def test_the_script_plays_other_games_too(game: str, tmp_path: Path) -> None:
+def test_script_works_with_other_games(game: str, tmp_path: Path) -> None:
     flags = [f"--env=trialea/{game}-v0", "--opponents=random", "--horizon=game", "--reward=win"]
     assert "wins against random" in ppo(tmp_path, *TINY, *flags)
 
 
-def test_the_project_depends_on_the_package_alone() -> None:
+def test_example_project_depends_only_on_the_package() -> None:
     project = ROOT / "examples" / "own_variant"
     assert 'dependencies = ["trialea[train]"]' in (project / "pyproject.toml").read_text(encoding="utf-8")
     for path in project.glob("own_variant/*.py"):
@@ -65,7 +65,7 @@ def test_the_project_depends_on_the_package_alone() -> None:
         assert set(imported) <= {"trialea", "own_variant", *sys.stdlib_module_names}
 
 
-def test_the_project_registers_its_variant(tmp_path: Path) -> None:
+def test_example_project_registers_its_variant(tmp_path: Path) -> None:
     code = """
 import gymnasium as gym, sys
 game = gym.make("own_variant:own_variant/QuickNoDice-v0").unwrapped.game

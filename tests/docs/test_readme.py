@@ -1,11 +1,11 @@
-"""The documentation's examples run.
+"""Tests that run the examples in the documentation.
 
-Every ```python block of README.md and docs/*.md is executed, in order and with a namespace of its own; one
-folder serves a whole page, so a block may read what an earlier one wrote. The line before a block may say
+Every ```python block of README.md and docs/*.md is executed, in order, each with its own namespace. The blocks of a
+page share a folder, so a block can read what an earlier one wrote. The line before a block can be
 
 - `<!-- not run -->`: a python block that is only shown;
-- `<!-- run -->`: a ```console block whose `$ trialea …` lines are run. Lines below a command are output that
-  must appear, in that order; `…` stands for anything, and a line of `…` alone for any lines.
+- `<!-- run -->`: a ```console block whose `$ trialea …` lines are run. The lines below a command are output that
+must appear, in that order; `…` stands for anything, and a line of `…` alone for any lines.
 """
 
 from __future__ import annotations
@@ -28,13 +28,16 @@ BLOCK = re.compile(
 
 @dataclass(frozen=True)
 class Block:
+    """A code block of a page."""
+
     language: str
     note: str | None
     text: str
-    line: int  # of the text's first line, from 1
+    line: int  # the text's first line, counted from 1
 
 
 def blocks(page: Path) -> Iterator[Block]:
+    """Yield the code blocks of a page."""
     source = page.read_text(encoding="utf-8")
     for match in BLOCK.finditer(source):
         line = source.count("\n", 0, match.start("text")) + 1
@@ -42,19 +45,20 @@ def blocks(page: Path) -> Iterator[Block]:
 
 
 def run_python(block: Block, page: Path) -> None:
-    """Execute a block so that a traceback names the page and the line in it."""
+    """Execute a block so that tracebacks name the page and its line."""
     code = compile("\n" * (block.line - 1) + block.text, str(page), "exec", dont_inherit=True)
     exec(code, {"__name__": "__main__"})
 
 
 def commands(text: str) -> Iterator[tuple[list[str], list[str]]]:
-    """The commands of a console block, each split into words, with the lines of output shown under it."""
+    """Yield the commands of a console block, split into words, with the output lines shown below each."""
     for part in re.split(r"^\$ ", text.replace("\\\n", " "), flags=re.MULTILINE)[1:]:
         command, *shown = part.splitlines()
         yield shlex.split(command, comments=True), [line for line in shown if line.strip(" …")]
 
 
 def run_console(block: Block, page: Path) -> None:
+    """Run the commands of a console block and check their output."""
     from typer.testing import CliRunner
 
     from trialea.commands.app import app
@@ -73,7 +77,7 @@ def run_console(block: Block, page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=[page.relative_to(ROOT).as_posix() for page in PAGES])
-def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_examples_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "configs").symlink_to(ROOT / "configs")
     monkeypatch.chdir(tmp_path)
     for block in blocks(page):
@@ -83,6 +87,6 @@ def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             run_console(block, page)
 
 
-def test_the_readme_has_examples() -> None:
+def test_readme_has_examples() -> None:
     run = [block for block in blocks(ROOT / "README.md") if block.language == "python" and block.note is None]
     assert len(run) >= 3

@@ -1,1 +1,3 @@
-"""Slow, independent oracles: each game written again from RULES.md in plain loops and exact rationals."""
+"""Slow, independent oracles: each game implemented a second time from the rules in its page of the docs, with plain
+loops and exact fractions.
+"""

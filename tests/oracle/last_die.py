@@ -1,7 +1,7 @@
-"""The slow oracle of `last_die`, written from RULES.md section 3 alone, never from the kernels.
+"""The slow oracle of `last_die`, implemented only from the rules in docs/last_die.md, independently of the kernels.
 
-Plain loops. Dice are given and named by the numbers on them, 1 to 6. Players keep their numbers; the table is the list
-of players in the order of play: the next in the list, round its end, sits at a player's left.
+It uses plain loops. Dice are named by their numbers, 1 to 6. The table is the list of players in the order of play:
+the next player in the list, cyclically, sits at a player's left.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ DICE = 6
 
 
 class Options(NamedTuple):
-    """What a table may agree: rounds that each player opens, the reading of even faces, the house variant."""
+    """Agreements before a game: rounds that each player opens, the reading of even faces, and the house variant."""
 
     rounds_each: int = 4
     even_ends_round: bool = False
@@ -22,10 +22,10 @@ class Options(NamedTuple):
 
 
 class Position(NamedTuple):
-    """What stands on the table when dice are thrown, or sent on. Tuples go by player number.
+    """The position when dice are thrown, or sent on. Tuples are indexed by player.
 
-    `turn` counts the player's own turns from 0, `throws` the throws made in it. `sent`: the dice in no hand that the
-    thrower is to direct; 0 before a throw.
+    `turn` counts the player's own turns from 0, and `throws` the throws made in this turn. `sent` is the number of
+    dice that the thrower must direct now; it is 0 before a throw.
     """
 
     player: int
@@ -48,15 +48,15 @@ class Game(NamedTuple):
     throws: int
 
 
-Throw = Callable[[Position], Sequence[int]]  # the faces of all dice in the player's hand
-Choose = Callable[[Position], int]  # with `steer`: how many of the dice sent on go to the left
+Throw = Callable[[Position], Sequence[int]]  # returns the faces of all dice in the player's hand
+Choose = Callable[[Position], int]  # with `steer`: returns how many of the dice sent on go to the left
 
 
 def take_places(num_players: int, total: Callable[[int, int], int]) -> tuple[list[int], list[list[int]]]:
-    """The players in the order round the table, and the totals that each threw ("Seating").
+    """Return the players in the order around the table, and the totals that each threw.
 
-    "The highest total chooses a seat and begins, the next sits at that player's left, and so on. Equal totals are
-    thrown again between those players." `total(player, number)` is what a player throws the number-th time, from 0.
+    The highest total opens, the next sits at that player's left, and so on. Players with equal totals throw again
+    among themselves. `total(player, number)` is the player's throw number `number`, from 0.
     """
     if not 4 <= num_players <= 6:
         raise ValueError(f"no game of {num_players} players")
@@ -88,16 +88,17 @@ class _Table:
         self.opening = False
 
     def neighbour(self, player: int, steps: int) -> int:
-        """Who sits so many places to the left (to the right, where negative)."""
+        """Return the player this many places to the left (to the right if negative)."""
         return self.table[(self.table.index(player) + steps) % len(self.table)]
 
     def position(self, player: int, throws: int, sent: int) -> Position:
+        """Return the position as the players see it."""
         opener = self.table[self.round % len(self.table)]
         hands, scores = tuple(self.hands), tuple(self.scores)
         return Position(player, self.turns[player], throws, hands, sent, scores, self.round, opener, self.opening)
 
     def throw_hand(self, player: int, throws: int) -> list[int]:
-        """One throw of all the dice in hand, "for every die thrown" its way; returns the faces."""
+        """Throw all dice in hand and move them by their faces; return the faces."""
         faces = list(self.throw(self.position(player, throws, 0)))
         if len(faces) != self.hands[player] or not all(face in range(1, 7) for face in faces):
             raise ValueError(f"{faces!r} is no throw of {self.hands[player]} dice")
@@ -119,14 +120,14 @@ class _Table:
         return faces
 
     def take_turn(self, player: int) -> bool:
-        """All throws from when play comes to the player until it goes on; whether an even face ended the round."""
+        """Make all throws of a player's turn; return whether an even face ended the round."""
         throws = 0
         again = True
         while again and self.hands[player]:
             last = sum(self.hands) == 1
             faces = self.throw_hand(player, throws)
             throws += 1
-            again = self.opening  # "again and again until no die is left in hand"
+            again = self.opening  # the opener throws again and again until the hand is empty
             if last and faces[0] % 2 == 0:
                 self.scores[player] += faces[0]
                 if self.options.even_ends_round:
@@ -135,6 +136,7 @@ class _Table:
         return False
 
     def play_round(self) -> None:
+        """Play one round, from its opener until no die is left in play."""
         player = self.table[self.round % len(self.table)]
         self.hands = [DICE if each == player else 0 for each in range(len(self.table))]
         self.opening = True
@@ -149,11 +151,12 @@ class _Table:
 
 
 def _no_choice(position: Position) -> int:
+    """Reject a choice in a game without decisions."""
     raise ValueError("nobody decides anything without `steer`")
 
 
 def play(options: Options, table: Sequence[int], throw: Throw, choose: Choose = _no_choice) -> Game:
-    """Play a whole game at a table whose first player opens ("A round" to "End")."""
+    """Play a whole game at a table whose first player opens."""
     game = _Table(options, table, throw, choose)
     while game.round < options.rounds_each * len(table):
         game.play_round()

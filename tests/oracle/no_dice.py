@@ -1,6 +1,6 @@
-"""The slow oracle of `no_dice`, written from RULES.md section 1 alone, never from the kernels.
+"""The slow oracle of `no_dice`, implemented only from the rules in docs/no_dice.md, independently of the kernels.
 
-Plain loops and exact arithmetic. A throw is five face *indexes*, one for each die ("faces_idx").
+It uses plain loops and exact arithmetic. A throw is five face indices, one for each die (`faces_idx`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Intermediates = Literal["any", "natural"]
 Key = tuple[int, int, int] | tuple[int, int, int, int, int, str]
 Decision = frozenset[int] | Key | Literal["add up"]
 
-# "Dice": five different six-sided dice, faces by index 0..5.
+# The faces of the five different dice, by index 0 to 5.
 FACES: tuple[tuple[Face, ...], ...] = (
     (1, 2, 3, 5, 4, 6),
     (0, 2, 1, 3, 4, 5),
@@ -33,7 +33,7 @@ AGAIN = 6  # in a keep pattern: this die is thrown again
 
 
 def apply(left: Fraction, operator: str, right: Fraction) -> Fraction:
-    """One step. "A number times or divided by zero is 0, at every step: x / 0 = 0"."""
+    """Return the result of one operation. A number times or divided by zero is 0."""
     if operator == "+":
         return left + right
     if operator == "-":
@@ -44,28 +44,28 @@ def apply(left: Fraction, operator: str, right: Fraction) -> Fraction:
 
 
 def is_natural(value: Fraction) -> bool:
-    """By "Expressions": only a whole, non-negative result counts, and zero counts."""
+    """Return whether a result counts: only whole numbers from zero up do."""
     return value.denominator == 1 and value >= 0
 
 
 def worth(face: Face) -> int:
-    """A die outside an expression: "a number its value, an operator 2"."""
+    """Return what a die outside an expression adds: a number its value, an operator 2."""
     return face if isinstance(face, int) else 2
 
 
 def shown(faces_idx: Sequence[int]) -> tuple[Face, ...]:
-    """The faces at these indexes; ValueError unless there are five indexes in 0..5."""
+    """Return the faces at these indices; raise ValueError unless there are five indices from 0 to 5."""
     if len(faces_idx) != 5 or any(index not in range(6) for index in faces_idx):
         raise ValueError(f"not five face indexes: {faces_idx!r}")
     return tuple(FACES[die][faces_idx[die]] for die in DICE)
 
 
 def expressions(faces_idx: Sequence[int], intermediates: Intermediates = "any") -> dict[Key, int]:
-    """Every legal expression with its SCORE ("Expressions").
+    """Return every legal expression with its score.
 
-    Keys name dice. `(a, op, c)`: the two other dice are left over and add their faces.
-    `(a, op1, b, op2, c, "left")` is (a op1 b) op2 c; with `"right"`, a op1 (b op2 c).
-    `intermediates="natural"` asks of the bracket what is asked of the result.
+    Keys name dice. `(a, op, c)`: the two other dice are left over and add their faces. `(a, op1, b, op2, c, "left")`
+    is (a op1 b) op2 c; with `"right"`, a op1 (b op2 c). With `intermediates="natural"`, the bracket must satisfy the
+    same condition as the result.
     """
     if intermediates not in ("any", "natural"):
         raise ValueError(f"unknown intermediates: {intermediates!r}")
@@ -80,7 +80,7 @@ def expressions(faces_idx: Sequence[int], intermediates: Intermediates = "any") 
             if is_natural(result):
                 found[a, op, c] = int(result) + sum(worth(faces[d]) for d in DICE if d not in (a, op, c))
 
-    if len(number) == 3:  # NUMBER OPERATOR NUMBER OPERATOR NUMBER: all five dice, nothing left over
+    if len(number) == 3:  # NUMBER OPERATOR NUMBER OPERATOR NUMBER uses all five dice
         for (a, b, c), (op1, op2) in product(permutations(number), permutations(operator)):
             inside = apply(number[a], operator[op1], number[b])
             result = apply(inside, operator[op2], number[c])
@@ -94,12 +94,12 @@ def expressions(faces_idx: Sequence[int], intermediates: Intermediates = "any") 
 
 
 def add_up(faces_idx: Sequence[int]) -> int:
-    """All five faces, where "an operator counts 2" ("Turn"). `must_add_up` says whether a player must."""
+    """Return the sum of all five faces, where an operator counts 2. `must_add_up` says when this applies."""
     return sum(worth(face) for face in shown(faces_idx))
 
 
 def must_add_up(faces_idx: Sequence[int], intermediates: Intermediates = "any") -> bool:
-    """Whether these faces make no expression, so that after the last throw they are added up."""
+    """Return whether these faces make no expression, so that they are added up after the last throw."""
     return not expressions(faces_idx, intermediates)
 
 
@@ -108,24 +108,24 @@ def must_add_up(faces_idx: Sequence[int], intermediates: Intermediates = "any") 
 
 @cache
 def _scores(intermediates: Intermediates) -> dict[Faces, frozenset[int]]:
-    """For each of the 7,776 throws, the different scores that its expressions give."""
+    """Return, for each of the 7,776 throws, the different scores of its expressions."""
     return {faces: frozenset(expressions(faces, intermediates).values()) for faces in product(range(6), repeat=5)}
 
 
 @cache
 def _rethrows(faces: Faces) -> tuple[Faces, ...]:
-    """The 31 keep patterns that throw again a non-empty set of the dice ("Turn")."""
+    """Return the 31 keep patterns that throw a non-empty set of the dice again."""
     keeps = product((True, False), repeat=5)
     patterns = [tuple(f if keep else AGAIN for f, keep in zip(faces, ks, strict=True)) for ks in keeps]
     return tuple(pattern for pattern in patterns if AGAIN in pattern)
 
 
 def _expectations(values: Mapping[Faces, tuple[int, int]]) -> dict[Faces, tuple[int, int]]:
-    """The expected pair of every keep pattern (7^5), given the pair of each full throw.
+    """Return the expected pair of every keep pattern (7^5), given the pair of each full throw.
 
-    One thrown die is expanded at a time: the mean of six patterns that have that die fixed. Those come
-    earlier in the order of `product`, AGAIN being the highest entry. The integers are scaled so that
-    every mean is whole; a remainder is an error.
+    One thrown die is expanded at a time: the mean of six patterns in which that die is fixed. Those come earlier in
+    the order of `product`, because AGAIN is the highest entry. The integers are scaled so that every mean is whole;
+    a remainder is an error.
     """
     table = dict(values)
     for pattern in product(range(7), repeat=5):
@@ -143,14 +143,14 @@ def _expectations(values: Mapping[Faces, tuple[int, int]]) -> dict[Faces, tuple[
 def turn_value_and_zero(
     payoff: Callable[[int], Fraction], throws: int, intermediates: Intermediates = "any"
 ) -> tuple[Fraction, Fraction]:
-    """The greatest expected payoff(score) of a turn, and the probability that the turn then scores 0.
+    """Return the greatest expected payoff(score) of a turn, and the probability that the turn then scores 0.
 
-    "Turn": before the last throw one may stop only by making an expression, or throw again any non-empty
-    set; after the last an expression must be made if there is one, else the faces are added up. Among
-    policies with equal expectation, decision by decision, the one likelier to score 0 is taken.
+    Before the last throw a player can stop only with an expression, or throw any non-empty set of dice again. After
+    the last throw an expression must be made if there is one; otherwise the faces are added up. At each decision, of
+    options with equal expectation the one more likely to score 0 is taken.
 
-    Exact: payoffs and probabilities are integers times 1 / scale, where the scale holds a factor 6 for
-    each die of each throw, so no mean ever needs rounding.
+    The result is exact: payoffs and probabilities are integers times 1 / scale. The scale has a factor 6 for each
+    die of each throw, so that no mean needs rounding.
     """
     if throws < 1:
         raise ValueError("a turn has at least one throw")
@@ -174,7 +174,7 @@ def turn_value_and_zero(
 
 
 def turn_value(payoff: Callable[[int], Fraction], throws: int, intermediates: Intermediates = "any") -> Fraction:
-    """The greatest expected payoff(score) of a turn with so many throws; see `turn_value_and_zero`."""
+    """Return the greatest expected payoff(score) of a turn with `throws` throws; see `turn_value_and_zero`."""
     return turn_value_and_zero(payoff, throws, intermediates)[0]
 
 
@@ -184,18 +184,18 @@ def turn_value(payoff: Callable[[int], Fraction], throws: int, intermediates: In
 def solve_two_players(
     target: int, throws: int, intermediates: Intermediates = "any"
 ) -> dict[tuple[int, int], Fraction]:
-    """Probability that the player to move wins, at (mover's score, other's score), both below target.
+    """Return the win probability of the player to move at (mover's score, other's score), both below target.
 
-    "Score and end": who reaches the target is out at once, which loses a game of two. A turn of score
-    s > 0 leads from (a, b) to (b, a + s), which has a higher sum and is solved already; s = 0 leads to
-    (b, a), whose own zero leads back. With fixed policies each of the two satisfies
-    W(a,b) = rest + zero * (1 - W(b,a)), two linear equations. Policies are improved until the values
-    are their own best replies; zero < 1, so that equation has one solution only and this is it.
+    A player who reaches the target is out at once, and so loses a game of two. A turn of score s > 0 leads from (a,
+    b) to (b, a + s), which has a higher sum and is solved already. A score of 0 leads to (b, a), from which another
+    0 leads back. With fixed policies each of the two satisfies W(a,b) = rest + zero * (1 - W(b,a)), two linear
+    equations. Policies are improved until each is a best reply to the other. As zero < 1, that fixed point is
+    unique.
     """
     win: dict[tuple[int, int], Fraction] = {}
 
     def best(mover: int, other: int, after_zero: Fraction) -> tuple[Fraction, Fraction]:
-        """(value, probability of zero) of the best turn if a zero wins with probability after_zero."""
+        """Return (value, probability of zero) of the best turn if a zero wins with probability after_zero."""
 
         def payoff(score: int) -> Fraction:
             if score == 0:
@@ -207,13 +207,13 @@ def solve_two_players(
     for total in range(2 * target - 2, -1, -1):
         for a in range(max(0, total - target + 1), total // 2 + 1):
             b = total - a
-            x = y = Fraction(1, 2)  # W(a, b) and W(b, a), a guess
+            x = y = Fraction(1, 2)  # W(a, b) and W(b, a), as a first guess
             for _ in range(100):
                 value_x, zero_x = best(a, b, 1 - y)
                 value_y, zero_y = best(b, a, 1 - x) if a != b else (value_x, zero_x)
                 if (value_x, value_y) == (x, y):
                     break
-                # x = from_x - zero_x * y and y = from_y - zero_y * x, by Cramer's rule
+                # Solve x = from_x - zero_x * y and y = from_y - zero_y * x by Cramer's rule.
                 from_x = value_x + zero_x * y
                 from_y = value_y + zero_y * x
                 determinant = 1 - zero_x * zero_y
@@ -228,7 +228,7 @@ def solve_two_players(
 
 
 class Options(NamedTuple):
-    """What a table may agree: `target` ("30, or what the table agrees"), throws in a turn, the reading."""
+    """Agreements before a game: the target, the throws in a turn, and which intermediate results are allowed."""
 
     target: int = 30
     throws: int = 3
@@ -236,7 +236,7 @@ class Options(NamedTuple):
 
 
 class Position(NamedTuple):
-    """What a player sees when choosing. `totals` by seat; `out` in the order of elimination."""
+    """What a player sees when choosing. `totals` is by seat; `out` is in the order of elimination."""
 
     seat: int
     turn_index: int
@@ -257,7 +257,7 @@ class Step(NamedTuple):
 
 
 class Game(NamedTuple):
-    """A finished game: its decisions, totals by seat, seats out in their order, and the seat that won."""
+    """A finished game: its decisions, totals by seat, eliminated seats in order, and the winning seat."""
 
     transcript: tuple[Step, ...]
     totals: tuple[int, ...]
@@ -270,7 +270,7 @@ class IllegalDecision(ValueError):
 
 
 def settle(options: Options, faces: Faces, throws_done: int, decision: Decision) -> int | None:
-    """The turn's score by this decision, or None to throw again; IllegalDecision as "Turn" has it."""
+    """Return the turn's score with this decision, or None for another throw; raise IllegalDecision if not allowed."""
     seen, last = shown(faces), throws_done >= options.throws
     if isinstance(decision, frozenset):
         if last or not decision or not decision <= frozenset(DICE):
@@ -293,11 +293,11 @@ def play(
     throw: Callable[[int, int, int, int], int],
     choose: Callable[[Position], Decision],
 ) -> Game:
-    """Play a whole game, seats in ascending order round the table ("Players", "Score and end").
+    """Play a whole game; seats move in ascending order.
 
-    `throw(seat, turn_index, throw_index, die)` gives the face index of each die that is thrown: the
-    seat's own turns and a turn's throws are counted from 0. `choose` answers every position, forced ones
-    too. Ends when one player is left; players who score 0 for ever never end it.
+    `throw(seat, turn_index, throw_index, die)` returns the face index of each thrown die; a seat's own turns and a
+    turn's throws are counted from 0. `choose` answers every position, even forced ones. The game ends when one
+    player is left; players who always score 0 never end it.
     """
     if not 2 <= num_players <= 8 or not 0 <= first_player < num_players:
         raise ValueError(f"no game of {num_players} players begun by seat {first_player}")

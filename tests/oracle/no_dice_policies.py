@@ -1,8 +1,8 @@
-"""Known policies of `no_dice` valued by brute force: plain loops, exact fractions, one linear system for a whole game.
+"""Values of given policies of `no_dice` by brute force: exact fractions and one linear system for a whole game.
 
-A policy here is a function: from (totals, mover, faces, throws done) to a weight for each decision, a whole number to
-which its probability is in proportion; `totals` are by seat, and None for one who is out. Everything follows from the
-rules through `tests.oracle.no_dice`.
+A policy is a function from (totals, mover, faces, throws done) to an integer weight for each decision, to which its
+probability is proportional. `totals` are by seat, and None for an eliminated player. The rules come from
+`tests.oracle.no_dice`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ expressions = cache(oracle.expressions)
 
 
 def decisions(options: Options, faces: Faces, throws_done: int) -> list[Decision]:
-    """Everything that is allowed."""
+    """Return all legal decisions."""
     found: list[Decision] = list(expressions(faces, options.intermediates))
     if throws_done < options.throws:
         sets = product((False, True), repeat=5)
@@ -35,12 +35,12 @@ def decisions(options: Options, faces: Faces, throws_done: int) -> list[Decision
 
 
 def uniform(options: Options) -> Policy:
-    """All decisions are as likely as each other."""
+    """Return the policy with equal probabilities for all decisions."""
     return lambda totals, mover, faces, throws_done: dict.fromkeys(decisions(options, faces, throws_done), 1)
 
 
 def turn_scores(options: Options, policy: Policy, position: Position, most: int = 1000) -> Scores:
-    """The probability of every score of the turn, straight from the tree of its throws and decisions.
+    """Return the probability of each score of the turn, from the whole tree of throws and decisions.
 
     Scores above `most` count as `most`.
     """
@@ -48,11 +48,11 @@ def turn_scores(options: Options, policy: Policy, position: Position, most: int 
 
     @cache
     def after(pattern: Faces, throws_done: int) -> Scores:
-        """The scores once the dice marked AGAIN have been thrown, which makes so many throws."""
+        """Return the scores once the dice marked AGAIN have been thrown, as throw number `throws_done`."""
         thrown = [die for die in DICE if pattern[die] == AGAIN]
         found: Scores = {}
         if thrown:
-            for face in range(6):  # one die at a time: patterns with fewer dice to throw are met again and again
+            for face in range(6):  # one die at a time, because patterns with fewer dice to throw occur repeatedly
                 fixed = (*pattern[: thrown[0]], face, *pattern[thrown[0] + 1 :])
                 add(found, after(fixed, throws_done), Fraction(1, 6))
             return found
@@ -73,19 +73,20 @@ def turn_scores(options: Options, policy: Policy, position: Position, most: int 
 
 
 def add(sums: Scores, more: Scores, weight: Fraction) -> None:
+    """Add weighted probabilities to the sums."""
     for score, probability in more.items():
         sums[score] = sums.get(score, Fraction(0)) + weight * probability
 
 
 def positions(options: Options, num_players: int) -> Iterator[Position]:
-    """Every position before a turn, with two players or more in."""
+    """Yield every position before a turn in which at least two players are in."""
     for totals in product([*range(options.target), None], repeat=num_players):
         if sum(total is not None for total in totals) >= 2:
             yield from ((totals, mover) for mover in range(num_players) if totals[mover] is not None)
 
 
 def after_score(options: Options, position: Position, score: int) -> Position:
-    """The next position: who has reached the target is out, and the next who is in moves."""
+    """Return the next position: a player at the target is out, and the next player who is in moves."""
     totals, mover = list(position[0]), position[1]
     before = totals[mover]
     assert before is not None
@@ -97,12 +98,15 @@ def after_score(options: Options, position: Position, score: int) -> Position:
 
 
 def winner(totals: Totals) -> int | None:
+    """Return the only seat still in, if there is just one."""
     still_in = [seat for seat, total in enumerate(totals) if total is not None]
     return still_in[0] if len(still_in) == 1 else None
 
 
 def all_scores(options: Options, policies: Sequence[Policy]) -> dict[Position, Scores]:
-    """The scores of every position's turn, the seats playing by their policies; what puts the mover out is one."""
+    """Return the scores of every position's turn by the seats' policies; all scores that put the mover out are
+    merged.
+    """
     found = {}
     for position in positions(options, len(policies)):
         totals, mover = position
@@ -115,7 +119,7 @@ def all_scores(options: Options, policies: Sequence[Policy]) -> dict[Position, S
 def win_probabilities(
     options: Options, scores: Mapping[Position, Scores], num_players: int
 ) -> dict[Position, list[Fraction]]:
-    """Each seat's probability of winning from every position: one linear system of all of them at once."""
+    """Return each seat's win probability from every position, by one linear system for all positions."""
     unknowns = list(positions(options, num_players))
     number = {position: i for i, position in enumerate(unknowns)}
     rows = []
@@ -136,7 +140,7 @@ def win_probabilities(
 def expected_turns(
     options: Options, scores: Mapping[Position, Scores], num_players: int, first: int
 ) -> dict[Position, Fraction]:
-    """How often each position is expected in a game that seat `first` begins: the same system, turned over."""
+    """Return how often each position is expected in a game that seat `first` starts, by the transposed system."""
     unknowns = list(positions(options, num_players))
     number = {position: i for i, position in enumerate(unknowns)}
     rows = [[Fraction(i == j) for j in range(len(unknowns) + 1)] for i in range(len(unknowns))]
@@ -153,7 +157,7 @@ def expected_turns(
 
 
 def eliminate(rows: list[list[Fraction]]) -> None:
-    """Gauss–Jordan elimination, in place: the left square becomes the identity."""
+    """Apply Gauss–Jordan elimination in place: the left square becomes the identity."""
     for i in range(len(rows)):
         pivot = next(j for j in range(i, len(rows)) if rows[j][i])
         rows[i], rows[pivot] = rows[pivot], rows[i]
@@ -166,10 +170,10 @@ def eliminate(rows: list[list[Fraction]]) -> None:
 
 
 def best_response(options: Options, scores: Mapping[Position, Scores], num_players: int, seat: int) -> list[Fraction]:
-    """The greatest probability that `seat` wins, by who begins; `scores` says how the others play.
+    """Return the greatest win probability of `seat`, by the seat that starts; `scores` describes the others' play.
 
-    Only the round in which everybody scores 0 comes back: the value before one's own turn is guessed, and the turn's
-    best policy against the guess gives the next guess, until nothing changes any more.
+    Only a round in which all players score 0 returns to the same position. So the value before the seat's own turn
+    is guessed, and the best policy against the guess gives the next guess, until nothing changes.
     """
 
     @cache
@@ -193,7 +197,7 @@ def best_response(options: Options, scores: Mapping[Position, Scores], num_playe
             guess = (best - zero * factor * guess) / (1 - zero * factor)
 
     def through_zeros(position: Position) -> tuple[Fraction, Fraction]:
-        """The value as constant + factor × the value before the seat's own turn at the same totals."""
+        """Return the value as constant + factor × the value before the seat's own turn at the same totals."""
         if position[1] == seat:
             return Fraction(0), Fraction(1)
         constant, factor = through_zeros(after_score(options, position, 0))

@@ -1,7 +1,7 @@
-"""The slow oracle of `poker_figures`, written from RULES.md section 2 alone, never from the kernels.
+"""The slow oracle of `poker_figures`, implemented only from docs/poker_figures.md, independently of the kernels.
 
-Plain loops over letters. Dice are a string of faces out of "ARDVX9", rows are named by their letters, and a player's
-row is the list of its cells, so nothing is kept that could disagree with the sheet.
+It uses plain loops over letters. Dice are a string of faces from "ARDVX9", rows are named by their letters, and a
+player's row is the list of its cells. Nothing is stored that could disagree with the sheet.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ FIGURES = "ARDVX"
 MULTIPLIER = {"A": 6, "R": 5, "D": 4, "V": 3, "X": 2, "S": 1, "F": 1, "P": 1}
 THROWS = 3
 
-# "Opening and continuing a figure row": column 1: 7, columns 2 and 3: 6, columns 4 and 5: 8.
+# The least value of a cell in a figure row: column 1: 7, columns 2 and 3: 6, columns 4 and 5: 8.
 LEAST = [7, 6, 6, 8, 8]
 
 Decision = tuple[str, str]
-"""What a player decides.
+"""A decision of a player.
 
 `("throw", faces)`: throw again dice that show these faces, in order. `("write", row)`, `("aside", row)` and
 `("pass", "")`.
@@ -28,7 +28,7 @@ Decision = tuple[str, str]
 
 
 class Options(NamedTuple):
-    """What a table may agree on; `rows` and `columns` are for games smaller than the source's."""
+    """Agreements before a game; `rows` and `columns` allow games smaller than the source's."""
 
     poker_row: bool = False
     sum_throws: bool = False
@@ -43,18 +43,19 @@ class IllegalDecision(ValueError):
     """A decision that the rules do not allow."""
 
 
-# --- What a throw counts ---------------------------------------------------------------------------------
+# --- Points of a throw -----------------------------------------------------------------------------------
 
 
 def in_order(dice: str) -> str:
-    """The dice from ace to nine."""
+    """Return the dice from ace to nine."""
     return "".join(sorted(dice, key=FACES.index))
 
 
 def count(dice: str, row: str, de_mao: bool, full_value: int = 20) -> int | None:
-    """What five dice count in a row ("What a figure row counts", the table under "De mão", "Variant 1").
+    """Return the points of five dice in a row.
 
-    None where they are not a result of the row's own kind; a figure row without the figure and without pilos has none.
+    Return None if they are not a result of the row's kind; in a figure row, if they show neither the figure nor a
+    pilo.
     """
     if len(dice) != 5 or any(face not in FACES for face in dice):
         raise ValueError(f"not five faces: {dice!r}")
@@ -83,12 +84,12 @@ def count(dice: str, row: str, de_mao: bool, full_value: int = 20) -> int | None
 
 
 def all_count(dice: str, row: str) -> bool:
-    """Whether each die shows the row's figure or is a pilo ("Variant 2")."""
+    """Return whether each die shows the row's figure or the pilo, so that the dice can be set aside."""
     return all(face in (row, "9") for face in dice)
 
 
 def rethrows(dice: str) -> set[str]:
-    """Every non-empty set of dice that may be thrown again ("Turn"), by the faces that they show."""
+    """Return every non-empty set of dice that can be thrown again, by the faces they show."""
     return {in_order("".join(chosen)) for size in range(1, 6) for chosen in combinations(dice, size)}
 
 
@@ -96,13 +97,13 @@ def rethrows(dice: str) -> set[str]:
 
 
 class Game:
-    """A game in progress, dice falling from outside: `fall` after the start and after every decision that throws.
+    """A game in progress. The caller gives the dice: call `fall` at the start and after every decision that throws.
 
     Attributes:
-        sheets: for each seat, the cells of each row.
-        seat: whose turn it is.
-        dice: the faces on the table, in order; shorter than five while dice are to be thrown.
-        over, truncated: whether the game has ended, and whether `max_turns` ended it.
+    sheets: For each seat, the cells of each row.
+    seat: The seat whose turn it is.
+    dice: The faces on the table, in order; fewer than five while dice are to be thrown.
+    over, truncated: Whether the game has ended, and whether `max_turns` ended it.
     """
 
     def __init__(self, options: Options, num_players: int, first_player: int = 0) -> None:
@@ -142,31 +143,31 @@ class Game:
     # Rows -------------------------------------------------------------------------------------------------
 
     def is_closed(self, row: str) -> bool:
-        """ "A player who fills a row's fifth cell closes it"."""
+        """Return whether a player has filled the row's last cell, which closes it."""
         return any(len(sheet[row]) == self.options.columns for sheet in self.sheets)
 
     def result(self, row: str) -> int | None:
-        """What would be written in the row: what the dice count there, and what is set aside for it."""
+        """Return what would be written in the row: the points of the dice plus the points set aside for it."""
         counted = count(self.dice, row, self.de_mao, self.options.full_value)
         if self.bound:
             return self.aside + (counted or 0) if row == self.bound else None
         return counted
 
     def may_write(self, row: str) -> bool:
-        """Whether the result may be written in the row's next cell."""
+        """Return whether the result can be written in the row's next cell."""
         result = self.result(row)
         if self.is_closed(row) or result is None:
             return False
         return row not in FIGURES or result >= LEAST[len(self.sheets[self.seat][row])]
 
     def may_set_aside(self, row: str) -> bool:
-        """Whether the dice may be set aside for the row, all five being thrown again."""
+        """Return whether the dice can be set aside for the row, so that all five are thrown again."""
         if not self.options.sum_throws or row not in FIGURES or self.is_closed(row) or self.throws == THROWS:
             return False
         return all_count(self.dice, row) and self.bound in ("", row)
 
     def legal(self) -> set[Decision]:
-        """Everything that the player to move may decide."""
+        """Return all decisions that the player to move can take."""
         return set(self._legal())
 
     def _legal(self) -> Iterator[Decision]:
@@ -184,7 +185,7 @@ class Game:
     # Decisions --------------------------------------------------------------------------------------------
 
     def decide(self, decision: Decision) -> None:
-        """Play a decision; if the game goes on, dice are to fall."""
+        """Take a decision; if the game goes on, `fall` must follow."""
         if self.over or decision not in self.legal():
             raise IllegalDecision(f"{decision} with {self.dice}")
         kind, what = decision
@@ -228,7 +229,7 @@ class Game:
     # Totals -----------------------------------------------------------------------------------------------
 
     def score(self, seat: int) -> int:
-        """A player's points ("Totals")."""
+        """Return a player's points."""
         points = 0
         for row, cells in self.sheets[seat].items():
             if self.is_closed(row):
@@ -238,7 +239,7 @@ class Game:
         return points
 
     def shares(self) -> list[Fraction]:
-        """Each player's share of the win: "most points wins", "equal points share the win"."""
+        """Return each player's share of the win: most points win, and players with equal points share."""
         scores = [self.score(seat) for seat in self.seats()]
         if not self.over:
             return [Fraction(0)] * len(scores)
