@@ -220,7 +220,7 @@ def test_solver_plays_the_solution_and_has_zero_regret() -> None:
     values = agent.action_values(states)
     assert np.array_equal(np.isnan(values), game.masks(states) == 0)
     assert np.take_along_axis(values, agent.act(states)[:, None], 1).ravel() == pytest.approx(np.nanmax(values, axis=1))
-    found = evaluate(game, ["solver", "greedy"], 40, seed=1)
+    found = evaluate(game, ["solver", "greedy"], num_games=40, seed=1)
     assert nth(found, 0).regret.per_decision == 0
     assert nth(found, 1).regret.per_decision > 0
     assert found.to_json()["regret_unit"] == "milli-wins"

@@ -70,7 +70,7 @@ def test_run_survives_the_loss_of_a_node_with_an_env_runner(tmp_path: Path, monk
     lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     assert lines[-1]["frames"] >= 20_000
     game = config.make_game()
-    found = evaluate(game, [make_agent(str(folder), game), "random"], games=100, seed=config.seed)
+    found = evaluate(game, [make_agent(str(folder), game), "random"], num_games=100, seed=config.seed)
     assert nth(found, 0).win_rate == lines[-1]["win_rate/random"]
 
 

@@ -226,7 +226,7 @@ def test_run_learns_and_its_model_is_an_agent(tmp_path: Path) -> None:
     }  # fmt: skip
     assert json.loads((folder / "versions.json").read_text())["ray"] == ray.__version__
     game = config.make_game()
-    found = evaluate(game, [make_agent(str(folder), game), "random"], games=200, seed=3)
+    found = evaluate(game, [make_agent(str(folder), game), "random"], num_games=200, seed=3)
     assert nth(found, 0).win_rate == last["win_rate/random"]
     assert not torch.are_deterministic_algorithms_enabled()  # RLlib had switched this on
 
