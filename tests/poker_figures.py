@@ -72,8 +72,8 @@ class Script(Table):
     """A game played with the kernels.
 
     Attributes:
-    game: The game.
-    states: Its state, an array with one record.
+        game: The game.
+        states: Its state, an array with one record.
     """
 
     def __init__(self, players: int = 2, **options: Any) -> None:

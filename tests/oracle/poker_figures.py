@@ -100,10 +100,10 @@ class Game:
     """A game in progress. The caller gives the dice: call `fall` at the start and after every decision that throws.
 
     Attributes:
-    sheets: For each seat, the cells of each row.
-    seat: The seat whose turn it is.
-    dice: The faces on the table, in order; fewer than five while dice are to be thrown.
-    over, truncated: Whether the game has ended, and whether `max_turns` ended it.
+        sheets: For each seat, the cells of each row.
+        seat: The seat whose turn it is.
+        dice: The faces on the table, in order; fewer than five while dice are to be thrown.
+        over, truncated: Whether the game has ended, and whether `max_turns` ended it.
     """
 
     def __init__(self, options: Options, num_players: int, first_player: int = 0) -> None:

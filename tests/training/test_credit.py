@@ -25,9 +25,9 @@ class Collected:
     """A rollout of a policy that never learns, with an absurd critic whose values would show in the returns.
 
     Attributes:
-    returns: (T, B), the undiscounted return of each decision (lambda 1).
-    begins: (T, B), whether the decision is the first of an episode.
-    outcomes: For each environment, the learner's result in each game that ended, in order.
+        returns: (T, B), the undiscounted return of each decision (lambda 1).
+        begins: (T, B), whether the decision is the first of an episode.
+        outcomes: For each environment, the learner's result in each game that ended, in order.
     """
 
     def __init__(
