@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 import torch
 
+from tests.agents.afterstates import SMALL, every_game
 from tests.helpers import game_of, positions, rotated
 from tests.poker_figures import look_again
-from trialea import GAMES, OptionError, make_agent
+from trialea import OptionError, make_agent
 from trialea.agents.afterstate import (
     AfterstateAgent,
     Network,
@@ -31,9 +32,6 @@ from trialea.agents.no_dice.solver import SolverAgent
 from trialea.agents.no_dice.turn import NUM_SCORES
 from trialea.envs.game import Game, States
 from trialea.envs.poker_figures.rules import HANDS, NUM_ROWS, PASS, WRITE
-
-SMALL: dict[str, dict[str, Any]] = {"no_dice": {"target": 8}, "poker_figures": {"rows": "ADF", "columns": 2}}
-every_game = pytest.mark.parametrize("name", [name for name in GAMES if GAMES[name].afterstates])
 
 
 def small(name: str, players: int = 2) -> Game:

@@ -206,19 +206,19 @@ def edit_facts(file: Path, **changes: Any) -> None:
 
 DAMAGES: dict[str, Callable[[Path], Any]] = {
     "empty": lambda file: file.write_bytes(b""),
-    "no archive": lambda file: file.write_text("this is no model"),
+    "not an archive": lambda file: file.write_text("this is no model"),
     "truncated": lambda file: file.write_bytes(file.read_bytes()[: file.stat().st_size // 2]),
     "another archive": lambda file: rewrite(file, {"policy.pth": None}),
     "weights are text": lambda file: rewrite(file, {"policy.pth": "weights"}),
     "weights are a list": lambda file: rewrite(file, {"policy.pth": edited_weights(file, list)}),
-    "weights of another network": lambda file: rewrite(
+    "weights have unknown names": lambda file: rewrite(
         file, {"policy.pth": edited_weights(file, lambda weights: {"conv.weight": weights["action_net.weight"]})}
     ),
     "a bias is missing": lambda file: rewrite(
         file,
         {"policy.pth": edited_weights(file, lambda weights: {k: v for k, v in weights.items() if k[-4:] != "bias"})},
     ),
-    "layers do not fit each other": lambda file: rewrite(
+    "layer sizes do not match": lambda file: rewrite(
         file,
         {
             "policy.pth": edited_weights(
@@ -230,21 +230,21 @@ DAMAGES: dict[str, Callable[[Path], Any]] = {
         file,
         {"policy.pth": edited_weights(file, lambda weights: {**weights, "features_extractor.0.weight": torch.eye(2)})},
     ),
-    "weights are no numbers": lambda file: rewrite(
+    "weights are NaN": lambda file: rewrite(
         file, {"policy.pth": edited_weights(file, lambda weights: {k: v * np.nan for k, v in weights.items()})}
     ),
-    "weights are no tensors": lambda file: rewrite(
+    "weights are not tensors": lambda file: rewrite(
         file, {"policy.pth": edited_weights(file, lambda weights: dict.fromkeys(weights, 1.0))}
     ),
-    "facts are no JSON": lambda file: rewrite(file, {"trialea.json": "{"}),
+    "facts are not JSON": lambda file: rewrite(file, {"trialea.json": "{"}),
     "facts are a list": lambda file: rewrite(file, {"trialea.json": "[]"}),
     "facts are empty": lambda file: rewrite(file, {"trialea.json": "{}"}),
-    "facts describe nothing": lambda file: edit_facts(file, description={}),
-    "facts are for no number of players": lambda file: edit_facts(file, description={"players": "2", "options": {}}),
-    "facts are of another format": lambda file: edit_facts(file, format=99),
-    "facts name no activation": lambda file: edit_facts(file, activation=None),
-    "facts name an activation that is not known": lambda file: edit_facts(file, activation="sigmoid"),
-    "facts are of another kind": lambda file: edit_facts(file, kind="other"),
+    "facts have an empty description": lambda file: edit_facts(file, description={}),
+    "facts have text as player count": lambda file: edit_facts(file, description={"players": "2", "options": {}}),
+    "facts have another format": lambda file: edit_facts(file, format=99),
+    "facts lack an activation": lambda file: edit_facts(file, activation=None),
+    "facts name an unknown activation": lambda file: edit_facts(file, activation="sigmoid"),
+    "facts have another kind": lambda file: edit_facts(file, kind="other"),
     "no facts and no data": lambda file: rewrite(file, {"trialea.json": None, "data": None}),
 }
 

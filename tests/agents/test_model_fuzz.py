@@ -92,7 +92,7 @@ def originals(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("originals")
 
 
-def assert_plays_or_is_refused(file: Path) -> bool:
+def assert_plays_or_raises(file: Path) -> bool:
     """Load a model and let it play; return False if it is rejected with an error."""
     try:
         agent = make_agent(str(file), GAME)
@@ -197,10 +197,10 @@ def test_damaged_model_file_plays_legally_or_raises(kind: str, originals: Path, 
     def check(content: bytes) -> None:
         file = tmp_path / "model.zip"
         file.write_bytes(content)
-        assert_plays_or_is_refused(file)
+        assert_plays_or_raises(file)
 
     (tmp_path / "whole.zip").write_bytes(valid(kind, originals)[0])
-    assert assert_plays_or_is_refused(tmp_path / "whole.zip")
+    assert assert_plays_or_raises(tmp_path / "whole.zip")
     check()
 
 
@@ -226,7 +226,7 @@ def test_declared_layer_sizes_are_checked_before_allocation(hidden: Any, origina
     facts = json.loads(members["trialea.json"])
     content = zipped({**members, "trialea.json": json.dumps({**facts, "hidden": hidden}).encode()})
     (tmp_path / "model.zip").write_bytes(content)
-    assert not assert_plays_or_is_refused(tmp_path / "model.zip")
+    assert not assert_plays_or_raises(tmp_path / "model.zip")
 
 
 @pytest.mark.parametrize("text", [b"\xff\xfe", b"[" * 10**5, b"1" * 10**5, b"", b'["\\ud800"]'])
@@ -235,7 +235,7 @@ def test_unreadable_json_raises(kind: str, text: bytes, originals: Path, tmp_pat
     members = valid(kind, originals)[1]
     name = "data" if kind == "stock" else "trialea.json"
     (tmp_path / "model.zip").write_bytes(zipped({**members, name: text}))
-    assert not assert_plays_or_is_refused(tmp_path / "model.zip")
+    assert not assert_plays_or_raises(tmp_path / "model.zip")
 
 
 def test_duplicate_member_raises(originals: Path, tmp_path: Path) -> None:
@@ -244,13 +244,13 @@ def test_duplicate_member_raises(originals: Path, tmp_path: Path) -> None:
     with warnings.catch_warnings(), zipfile.ZipFile(file, "a") as archive:
         warnings.simplefilter("ignore")
         archive.writestr("policy.pth", b"")
-    assert not assert_plays_or_is_refused(file)
+    assert not assert_plays_or_raises(file)
 
 
 def test_only_regular_files_are_opened(originals: Path, tmp_path: Path) -> None:
     (tmp_path / "link.zip").symlink_to(originals / "policy.zip")
     valid("policy", originals)
-    assert assert_plays_or_is_refused(tmp_path / "link.zip")
+    assert assert_plays_or_raises(tmp_path / "link.zip")
     os.mkfifo(tmp_path / "pipe.zip")
     with pytest.raises(ModelFileError, match="a regular file or a run folder, but .*pipe.zip is neither"):
         make_agent(str(tmp_path / "pipe.zip"), GAME)

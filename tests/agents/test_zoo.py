@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests.helpers import positions
-from tests.training.test_training import run, tiny
+from tests.training.runs import run, tiny
 from trialea import GAMES, UnknownNameError, make_agent, make_game
 from trialea.agents import zoo
 from trialea.agents.model import ModelAgent

@@ -161,7 +161,7 @@ def test_environment_loop_makes_the_requested_decisions(name: str) -> None:
     from trialea.benchmarks.envs import play
 
     class Counting:
-        """The environment, and how many actions it was given."""
+        """An environment that counts the actions it is given."""
 
         def __init__(self) -> None:
             self.env, self.decisions = MultiAgentEnv(name), 0

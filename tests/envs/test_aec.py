@@ -146,7 +146,7 @@ def test_only_the_mover_has_legal_actions(name: str) -> None:
 
 @pytest.mark.parametrize("name", GAMES)
 @pytest.mark.parametrize("max_cycles", [1, 3])
-def test_max_cycles_truncates_players_still_in_after_that_many_turns(name: str, max_cycles: int) -> None:
+def test_max_cycles_truncates_players_after_that_many_turns(name: str, max_cycles: int) -> None:
     for seed in range(40):
         env = aec(name, more_players(name), max_cycles=max_cycles)
         env.reset(seed=seed)
@@ -198,7 +198,7 @@ def test_first_player_option_decides_who_starts(name: str) -> None:
 
 @pytest.mark.parametrize("name", GAMES)
 @pytest.mark.parametrize("copy", [deepcopy, lambda env: pickle.loads(pickle.dumps(env)), MultiAgentEnv.clone])
-def test_copies_in_mid_game_continue_identically_and_independently(name: str, copy: Any) -> None:
+def test_copies_in_mid_game_continue_alike_and_independently(name: str, copy: Any) -> None:
     env = aec(name, more_players(name), max_cycles=50)
     env.reset(seed=4)
     for step, _ in enumerate(play_aec(env, np.random.default_rng(0))):

@@ -102,9 +102,7 @@ def test_action_masks_reach_sb3_through_every_wrapper(name: str, kind: Any) -> N
 @every_game
 @pytest.mark.parametrize("render_mode", [None, "ansi", "rgb_array", "human"])
 @pytest.mark.parametrize("kind", ["aec", "single"])
-def test_clone_in_mid_turn_continues_identically_and_independently(
-    name: str, render_mode: str | None, kind: str
-) -> None:
+def test_clone_in_mid_turn_continues_alike_and_independently(name: str, render_mode: str | None, kind: str) -> None:
     """The environment is cloned between two throws, after rendering. Playing the clone leaves the original alone."""
     env: Any = aec(name, render_mode=render_mode) if kind == "aec" else SingleAgentEnv(name, render_mode=render_mode)
     env._renderer._fps = 0  # run without delays between frames
@@ -227,8 +225,8 @@ def test_reset_without_a_seed_continues_the_stream_of_games(name: str, interface
 
 
 @every_game
-def test_game_i_of_a_batch_equals_the_single_game_with_seed_plus_i(name: str) -> None:
-    """Game i of a batch is the single environment with seed s + i."""
+def test_game_of_a_batch_equals_the_single_game_with_its_seed(name: str) -> None:
+    """Game i of a batch with seed s is the single environment with seed s + i."""
     players = more_players(name)
     envs = BatchedEnv(name, 30, num_players=players)
     observations, infos = envs.reset(seed=100)

@@ -48,7 +48,7 @@ COMPILED = {"no_dice": 24, "poker_figures": 34, "last_die": 35}
 
 @pytest.mark.skipif(JIT_OFF, reason="nothing is compiled")
 @pytest.mark.parametrize("name", GAMES)
-def test_first_step_compiles_few_functions_and_then_uses_the_cache(name: str, tmp_path: Path) -> None:
+def test_first_step_compiles_few_functions_and_caches_them(name: str, tmp_path: Path) -> None:
     cold, warm = (int(run_python(FIRST_STEP, name, env={"NUMBA_CACHE_DIR": str(tmp_path)})) for _ in range(2))
     assert 0 < cold <= COMPILED[name]
     assert warm == 0
@@ -151,7 +151,7 @@ def test_damaged_cache_is_compiled_again(damage: str, tmp_path: Path, monkeypatc
 
 
 @pytest.mark.skipif(JIT_OFF, reason="nothing is compiled")
-def test_cached_code_is_kept_until_a_kernel_in_another_file_changes(tmp_path: Path) -> None:
+def test_cached_code_is_kept_until_any_of_its_kernels_changes(tmp_path: Path) -> None:
     """numba itself checks only the file of the called function."""
     (tmp_path / "made_up.py").write_text(MADE_UP)
     printed = []

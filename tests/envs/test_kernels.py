@@ -95,7 +95,7 @@ def thrown_once(game: Game, state: Any) -> States:
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_chance_outcomes_are_complete_and_include_the_sampled_throw(name: str) -> None:
+def test_chance_outcomes_are_complete_and_include_the_sample(name: str) -> None:
     game = game_of(name, more_players(name))
     rng = np.random.default_rng(1)
     states = positions(game, 40, seed=3)

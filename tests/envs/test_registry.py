@@ -165,7 +165,7 @@ def test_agents_infos_are_separate_objects(name: str) -> None:
     ("name", "players", "agent"),
     [(name, players, agent) for name, players in SOME_TABLES for agent in opponents_of(name, players)],
 )
-def test_agent_chooses_the_same_legal_actions_alone_and_in_a_batch(name: str, players: int, agent: str) -> None:
+def test_agent_chooses_the_same_actions_alone_and_in_a_batch(name: str, players: int, agent: str) -> None:
     game = game_of(name, players, **SHORT[name])
     states = positions(game, 60, seed=players)
     before = states.tobytes()
@@ -211,7 +211,7 @@ def test_wrong_seeds_raise(seeds: Any) -> None:
 
 @every_game
 def test_agent_made_for_another_game_is_rejected(name: str) -> None:
-    """Each of ours says what it is for."""
+    """Every built-in agent stores the game it was made for."""
     players, options = more_players(name), SHORT[name]
     made, other = game_of(name, **options), game_of(name, players, **options)
     for agent in opponents_of(name, players):

@@ -178,7 +178,7 @@ def test_first_player_option_decides_who_starts(name: str) -> None:
 @pytest.mark.parametrize("name", GAMES)
 @pytest.mark.parametrize("mixture", [False, True], ids=["random", "mixture"])
 @pytest.mark.parametrize("copy", [deepcopy, lambda env: pickle.loads(pickle.dumps(env)), SingleAgentEnv.clone])
-def test_copies_in_mid_game_continue_identically_and_independently(name: str, mixture: bool, copy: Any) -> None:
+def test_copies_in_mid_game_continue_alike_and_independently(name: str, mixture: bool, copy: Any) -> None:
     players = more_players(name)
     opponents = dict.fromkeys(opponents_of(name, players), 1) if mixture else "random"
     env = make(name, num_players=players, opponents=opponents, **SHORT[name])

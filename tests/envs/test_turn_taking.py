@@ -94,7 +94,7 @@ class Writer:
 @pytest.mark.parametrize(
     "options",
     [{"rows": "ADX", "columns": 2}, {"score_open_rows": True, "max_turns": 4}],
-    ids=["to its end", "cut short"],
+    ids=["complete", "truncated"],
 )
 @pytest.mark.parametrize("players", player_counts("poker_figures"))
 def test_scripted_poker_figures_game_pays_only_the_final_result(
@@ -121,7 +121,7 @@ def test_scripted_poker_figures_game_pays_only_the_final_result(
 @every_game
 @pytest.mark.parametrize("reward", ["win", "score"])
 def test_return_matches_the_learners_final_position(name: str, reward: str) -> None:
-    """For every game: over random games, what the environment paid is what the final position says."""
+    """In random games of every kind, the rewards add up to what the final position implies."""
     paid_well, paid_badly = 0, 0
     for players in some_player_counts(name):
         env = SingleAgentEnv(name, players, reward=reward)
@@ -149,7 +149,7 @@ def test_return_matches_the_learners_final_position(name: str, reward: str) -> N
 
 @every_game
 def test_forced_turn_has_one_legal_action_that_advances_the_game(name: str) -> None:
-    """Where there is no choice the mask holds one 1, and playing it moves the game on."""
+    """Without a choice the mask has a single 1, and that action advances the game."""
     env = aec(name, more_players(name), **FORCED_TURNS[name])
     forced = 0
     for seed in range(30):
@@ -233,7 +233,7 @@ def test_no_dice_turns_skip_eliminated_players() -> None:
     env.reset(seed=1)
     order, rewards, nones = [], dict.fromkeys(env.possible_agents, 0.0), dict.fromkeys(env.possible_agents, 0)
     paid_at: dict[str, int] = {}
-    lengths = {"player_2": 2, "player_0": 4}  # the turn in which each goes out
+    lengths = {"player_2": 2, "player_0": 4}  # the turn in which each of them is eliminated
     for agent in env.agent_iter(200):
         observation, reward, terminated, _, _ = env.last()
         rewards[agent] += reward
@@ -279,7 +279,7 @@ def test_no_dice_episode_ends_when_the_learner_is_eliminated() -> None:
     env.step(legal_of(env.action_masks())[0])
 
 
-def test_poker_figures_game_cut_short_is_truncated_for_all_players() -> None:
+def test_poker_figures_turn_limit_truncates_all_players() -> None:
     """Each player takes one `None` step and gets the reward that the scores imply."""
     players = 3
     env = aec("poker_figures", players, max_turns=2, score_open_rows=True)

@@ -227,7 +227,7 @@ def test_spawned_workers_play_the_same_games(name: str) -> None:
 
 @pytest.mark.parametrize("name", GAMES)
 @pytest.mark.parametrize("copy", [deepcopy, lambda envs: pickle.loads(pickle.dumps(envs))])
-def test_copies_in_mid_game_continue_identically_and_independently(name: str, copy: Any) -> None:
+def test_copies_in_mid_game_continue_alike_and_independently(name: str, copy: Any) -> None:
     envs = batch(name, num_players=more_players(name))
     rng = np.random.default_rng(1)
     _, infos = envs.reset(seed=2)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.evaluation.exact_values import evaluated
 from tests.helpers import game_of, nth
 from tests.oracle import no_dice as rules_of, no_dice_policies as oracle
 from trialea import make_agent
@@ -29,7 +30,6 @@ from trialea.evaluation import (
     play_match,
     tabulate_policy,
 )
-from trialea.evaluation.measures.exact import ExactEvaluation
 
 EXACT = 1e-12
 
@@ -198,12 +198,6 @@ def test_decisions_and_regret_of_one_throw_match_exact_rationals() -> None:
 # --- Comparison with the solution ------------------------------------------------------------------------
 
 
-@cache
-def evaluated(agent: str, **options: Any) -> ExactEvaluation:
-    """Return a cached exact evaluation of an agent."""
-    return evaluate_exactly(game_of("no_dice", 2, **options), agent)
-
-
 SIZES = [{"target": 8}, pytest.param({}, marks=pytest.mark.slow)]
 sizes = pytest.mark.parametrize("options", SIZES, ids=str)
 
@@ -285,7 +279,7 @@ def test_three_player_win_rates_match_simulation() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("opponent", ["random", "greedy", "solver"])
-def test_win_rate_of_random_in_the_full_game_matches_200_000_games(opponent: str) -> None:
+def test_win_rate_of_random_matches_200_000_full_games(opponent: str) -> None:
     game = game_of("no_dice")
     result = evaluate(
         game, ["random", opponent], num_games=200_000, seed=1, duplicate=False, regret=False, confidence=0.999

@@ -35,7 +35,7 @@ def greedy_against_solver() -> Any:
     return evaluate(game_of("no_dice", 2), ["greedy", "solver"], num_games=1000, regret=False)
 
 
-def test_adjustment_needs_25_times_fewer_games_for_greedy_vs_solver() -> None:
+def test_adjustment_saves_25_times_the_games_of_greedy_vs_solver() -> None:
     found = greedy_against_solver()
     assert found.luck_values == "solution" and found.luck_note == ""
     greedy, solver = found.agents["greedy"], found.agents["solver"]
@@ -118,7 +118,7 @@ def test_invalid_value_function_raises_with_the_reason(monkeypatch: pytest.Monke
         evaluate(SMALL, ["greedy", "random"], num_games=40, luck="solution")  # type: ignore[arg-type]
 
 
-def test_without_luck_adjusted_figures_are_none_and_a_note_says_why() -> None:
+def test_without_luck_there_is_a_note_and_no_adjusted_figure() -> None:
     for found, note in (
         (evaluate(SMALL, ["greedy", "random"], num_games=4, luck=False), ""),
         (evaluate(game_of("last_die", 4), ["random", "solver"], num_games=4), "has no win probabilities"),

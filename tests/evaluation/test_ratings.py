@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,29 +10,11 @@ import pytest
 from scipy.optimize import minimize
 from scipy.stats import beta
 
+from tests.evaluation.made_up_matches import luce, match_of
 from trialea.envs.errors import MissingExtraError
 from trialea.evaluation.matches.match import Match
-from trialea.evaluation.matches.schedule import balanced_tables, make_schedule, make_seatings, rotations
+from trialea.evaluation.matches.schedule import balanced_tables, make_seatings, rotations
 from trialea.evaluation.tournaments.ratings import POINTS, Lead, find_cycles, fit_ratings
-
-
-def match_of(shares: np.ndarray, seatings: np.ndarray, duplicate: bool = True) -> Match:
-    """Return a match with these shares (G, n)."""
-    schedule = make_schedule(seatings, len(shares), 0, duplicate)
-    assert schedule.games == len(shares)
-    numbers, none = np.arange(len(shares)), np.zeros(schedule.num_agents, np.int64)
-    return Match(schedule, numbers, shares, np.ones_like(numbers), numbers.astype(np.uint64), none, none)
-
-
-def luce(theta: Sequence[float], seats: int, rounds: int, seed: int, seatings: np.ndarray | None = None) -> Match:
-    """Return a match in which each agent's win probability is proportional to exp(theta)."""
-    seatings = make_seatings(len(theta), seats) if seatings is None else seatings
-    games = rounds * len(seatings)
-    strength = np.array(theta)[np.tile(seatings, (rounds, 1))]
-    luck = np.random.default_rng(seed).gumbel(size=(games, seatings.shape[1]))
-    shares = np.zeros((games, seatings.shape[1]))
-    shares[np.arange(games), (strength + luck).argmax(axis=1)] = 1.0
-    return match_of(shares, seatings)
 
 
 def points_of(match: Match) -> np.ndarray:
@@ -139,7 +120,7 @@ def test_agent_that_lost_every_game_has_a_finite_interval() -> None:
     assert narrow.interval[1][1] < found.interval[1][1] - 100
 
 
-def test_identical_units_give_the_interval_of_as_many_wins_and_losses() -> None:
+def test_identical_units_give_the_interval_of_equal_results() -> None:
     """Seat 0 always wins, so each agent wins half of 30 units: Jeffreys' interval for 15 of 30."""
     shares = np.tile([[1.0, 0.0], [1.0, 0.0]], (30, 1))
     found = fit_ratings(match_of(shares, make_seatings(2, 2)), resamples=800, anchor=0)

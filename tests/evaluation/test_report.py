@@ -6,13 +6,13 @@ import json
 import re
 import sys
 from html import escape
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
 from matplotlib.figure import Figure
 
+from tests.evaluation.report_pages import read
 from tests.helpers import column, run_python
 from trialea.envs.agent import make_agent
 from trialea.envs.errors import MissingExtraError, OptionError
@@ -35,31 +35,6 @@ def evaluations() -> list[Evaluation]:
         evaluate(GAME, ["random", "solver"], num_games=40),
         six,
     ]
-
-
-class Loads(HTMLParser):
-    """= | Collects everything that a page would load from elsewhere, its tags and its text."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.loads: list[str] = []
-        self.tags: list[str] = []
-        self.text = ""
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        self.loads += [v for k, v in attrs if k.rpartition(":")[2] in ("src", "href", "data") and v and v[0] != "#"]
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
-
-
-def read(path: Path) -> tuple[str, Loads]:
-    """Return a page and its parsed form."""
-    page = path.read_text("utf-8")
-    parser = Loads()
-    parser.feed(page)
-    return page, parser
 
 
 def test_report_is_self_contained_and_complete(tmp_path: Path, evaluations: list[Evaluation]) -> None:

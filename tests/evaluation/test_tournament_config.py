@@ -15,8 +15,8 @@ import yaml
 from typer.testing import CliRunner
 
 from tests.command_line import Cli
-from tests.evaluation.test_ratings import luce, match_of
-from tests.evaluation.test_report import read
+from tests.evaluation.made_up_matches import luce, match_of
+from tests.evaluation.report_pages import read
 from tests.helpers import nth
 from trialea import GAMES
 from trialea.commands.tournament import tournament

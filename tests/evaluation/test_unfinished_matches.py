@@ -159,7 +159,7 @@ def test_without_a_finished_game_there_are_no_figures() -> None:
     assert len(caught.value.match.numbers) == 0
 
 
-def test_blocks_before_the_fault_are_kept_and_none_is_played_after(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_before_the_fault_are_kept_and_later_ones_unplayed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(matches, "BLOCK", 20)
     honest = play_match(SMALL, [make_agent("greedy", SMALL), make_agent("random", SMALL)], num_games=200)
     wrong = honest.schedule.seeds(np.array([50]))[0]

@@ -185,7 +185,7 @@ class Game:
     # Decisions --------------------------------------------------------------------------------------------
 
     def decide(self, decision: Decision) -> None:
-        """Take a decision; if the game goes on, `fall` must follow."""
+        """Take a decision; if the game continues, `fall` must follow."""
         if self.over or decision not in self.legal():
             raise IllegalDecision(f"{decision} with {self.dice}")
         kind, what = decision

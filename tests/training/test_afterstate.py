@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.agents.test_afterstate import SMALL, every_game
+from tests.agents.afterstates import SMALL, every_game
 from trialea import OptionError, make_agent
 from trialea.agents.afterstate import (
     AfterstateAgent,

@@ -47,7 +47,7 @@ def test_shipped_configuration_loads_from_any_folder(
         assert (config.ppo.environments * config.ppo.n_steps) % config.ppo.batch_size == 0
 
 
-def test_each_game_has_a_shipped_configuration_and_there_is_a_demo() -> None:
+def test_each_game_and_the_demo_have_a_shipped_configuration() -> None:
     assert {*(f"configs/{name}.yaml" for name in GAMES), "configs/demo.yaml"} <= set(shipped_configs())
 
 

@@ -103,7 +103,7 @@ def test_nothing_beyond_the_horizon_is_credited(horizon: str) -> None:
         assert found.begins.all()
     episode_ends = [np.flatnonzero(done[:-1, i])[-1] for i in range(40)]
     for i, last in enumerate(episode_ends):
-        assert (found.returns[: last + 1, i] <= 0).all()  # points cost
+        assert (found.returns[: last + 1, i] <= 0).all()  # points lower the reward
         assert (found.returns[: last + 1, i] > -HUGE / 2).all()
 
 

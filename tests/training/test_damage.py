@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.training.test_training import metrics, run, tiny
+from tests.training.runs import metrics, run, tiny
 from trialea import OptionError
 from trialea.agents.model_file import ModelFileError
 from trialea.training.run import resume

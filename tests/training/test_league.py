@@ -113,7 +113,7 @@ def test_past_selves_are_sampled_by_priority(priority: str, expected: list[float
     assert drawn.sum() / 6000 == pytest.approx(0.75, abs=0.02)
 
 
-def test_past_selves_are_equally_likely_if_the_learner_always_wins() -> None:
+def test_past_selves_are_equally_likely_if_all_are_beaten() -> None:
     league, _, _ = league_with(game_of("no_dice"), 2, "hard")
     league.rates[:] = 1.0
     assert league.weights().tolist() == [0.5, 0.5, 0.0]
@@ -170,7 +170,7 @@ def ended(players: int, share: Sequence[float], over: int, finished: Sequence[in
         ([0.5, 0.5, 0], 1, [1, 1, 1], [0, 2, 3], [None, 0.5, 1]),
     ],
 )
-def test_win_rates_count_opponents_that_finished_behind_the_learner(
+def test_win_rates_count_opponents_behind_the_learner(
     share: list[float], over: int, finished: list[int], agents: list[int], expected: list[float | None]
 ) -> None:
     rates = ended(len(share), share, over, finished, agents)

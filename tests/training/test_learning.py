@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.helpers import has_skill, is_solved
-from tests.training.test_training import metrics, run, tiny
+from tests.training.runs import metrics, run, tiny
 from trialea import GAMES
 from trialea.training.config import TrainConfig
 from trialea.training.measuring import EvenlySpaced

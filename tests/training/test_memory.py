@@ -42,7 +42,7 @@ def test_shipped_configuration_needs_little_memory(path: str) -> None:
         ),
     ],
 )
-def test_training_that_needs_too_much_memory_raises_with_the_remedy(
+def test_training_that_needs_too_much_memory_names_the_remedy(
     path: str, changes: list[str], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(memory, "total_memory", lambda: 16 * GB)

@@ -16,7 +16,7 @@ from sb3_contrib.common.maskable.distributions import MaskableCategoricalDistrib
 from stable_baselines3.common.logger import configure
 
 from tests.helpers import game_of
-from tests.training.test_training import ROLLOUT, tiny
+from tests.training.runs import ROLLOUT, tiny
 from trialea import TrialeaError
 from trialea.agents.model import ModelAgent, PolicyError
 from trialea.envs.learner import LearnerBatch

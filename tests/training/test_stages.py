@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.helpers import SHORT, game_of, nth
-from tests.training.test_training import ROLLOUT, assert_same_outcome, metrics, run, stop_at, tiny
+from tests.training.runs import ROLLOUT, assert_same_outcome, metrics, run, stop_at, tiny
 from trialea import OptionError
 from trialea.agents.model import ModelAgent
 from trialea.agents.model_file import ModelFileError

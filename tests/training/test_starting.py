@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from tests.helpers import SHORT
-from tests.training.test_training import ROLLOUT, assert_same_outcome, metrics, run, stop_at, tiny, weights
+from tests.training.runs import ROLLOUT, assert_same_outcome, metrics, run, stop_at, tiny, weights
 from trialea import OptionError
 from trialea.agents.model_file import ModelFileError
 from trialea.training.config import AfterstateConfig, RllibConfig, TrainConfig

@@ -114,7 +114,7 @@ def test_every_trial_is_a_run_with_its_values(finished: tuple[Path, SearchResult
         assert (folder / trial.run / "model.zip").exists() == (trial.state == "complete")
 
 
-def test_best_trial_has_the_least_regret_and_its_own_configuration(
+def test_best_trial_has_the_least_regret_and_a_configuration(
     finished: tuple[Path, SearchResult],
 ) -> None:
     folder, found = finished

@@ -34,7 +34,7 @@ def small() -> NoDiceSolution:
 
 
 def test_table_and_certificate_are_cached_and_reused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The table, and the certificate once it is asked for."""
+    """The certificate is computed and cached when it is first used."""
     first = small()
     [file] = folder.iterdir()
     assert first.residual < 1e-12
@@ -114,7 +114,7 @@ def test_full_disk_warns_and_leaves_no_partial_table(folder: Path, monkeypatch: 
 
 
 def test_table_is_written_under_a_temporary_name_first(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Until it is complete there is nothing under its name."""
+    """No file has the table's name until the table is complete."""
     seen: list[list[str]] = []
     savez = np.savez
 

@@ -52,7 +52,7 @@ def expectations(table: Mapping[oracle.Faces, tuple[int, ...]]) -> dict[oracle.F
 
 
 def best_turn(worth: Mapping[int, tuple[Fraction, ...]], throws: int) -> tuple[Fraction, ...]:
-    """Return everybody's value of a turn that is best for the mover; ties go to the fewest points, then the first
+    """Return every player's value of a turn that is best for the mover; ties go to the fewest points, then the first
     reroll.
 
     `worth` maps each score to its value for each player. Integers stand for multiples of 1 / `scale`.
@@ -112,7 +112,7 @@ def exact_values(players: int, target: int, throws: int) -> dict[Vector, tuple[F
 
 
 def cycle_value(turns: list[tuple[list[Fraction], Fraction]], start: int) -> tuple[Fraction, ...]:
-    """Return everybody's value at one position of a cycle, by summing the series of turns around it."""
+    """Return every player's value at one position of a cycle, by summing the series of turns around it."""
     n = len(turns)
     found, passed = [Fraction(0)] * n, Fraction(1)
     for j in range(n):
@@ -176,7 +176,7 @@ def chances_of(solution: NoDiceSolution, vector: Vector) -> np.ndarray:
 
 
 def one_turn(solution: NoDiceSolution, vector: Vector, fewer: np.ndarray) -> np.ndarray:
-    """Return everybody's value (n,) after the agent's turn at a vector, followed by the table's values."""
+    """Return every player's value (n,) after the agent's turn at a vector, followed by the table's values."""
     target, chances = len(solution.values), chances_of(solution, vector)
     found = np.zeros(len(vector))
     for score in np.flatnonzero(chances):
@@ -239,7 +239,7 @@ def test_three_player_certificate_shows_no_possible_gain() -> None:
     assert len(certificate.at_start) == 3
 
 
-def test_certificate_bounds_the_gain_where_no_exact_equilibrium_exists() -> None:
+def test_certificate_bounds_the_gain_without_exact_equilibrium() -> None:
     solution = solved(4, target=5)
     certificate = solution.certificate
     assert 1e-12 < certificate.one_turn <= certificate.best_response < 1e-9

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import trialea
-from tests.docs.test_docs import DOCS, indexed
+from tests.docs.pages import DOCS, indexed
 from tests.helpers import game_of, positions
 from tests.last_die import after, fall, fresh, table_of
 from trialea import OptionError

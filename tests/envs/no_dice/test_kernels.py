@@ -97,7 +97,7 @@ def test_scores_match_the_oracle_for_every_throw_and_action(reading: oracle.Inte
 
 def test_repeated_faces_of_a_die_score_the_same() -> None:
     """Die 3 has ÷ and × twice and die 4 has − and + twice; which of the two shows makes no difference."""
-    scores = rules.tables(rules.Options()).scores.reshape(6, 6, 6, 6, 6, -1)  # die 4 first
+    scores = rules.tables(rules.Options()).scores.reshape(6, 6, 6, 6, 6, -1)  # the first axis is die 4
     assert (scores[:, 1] == scores[:, 3]).all()
     assert (scores[:, 4] == scores[:, 5]).all()
     assert (scores[1] == scores[3]).all()

@@ -213,7 +213,7 @@ def test_games_rotate_with_the_seats(players: int) -> None:
 
 
 def test_derived_fields_match_a_recomputation_from_the_sheet() -> None:
-    """In play everything derived is what a fresh look at the whole sheet gives."""
+    """During play the derived fields are updated step by step."""
     for options in VARIANTS:
         game = game_of("poker_figures", 3, **options)
         states = positions(game, 40, seed=9, most_decisions=100)

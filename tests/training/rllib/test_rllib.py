@@ -244,9 +244,7 @@ def test_each_seat_can_have_its_own_policy_and_env_runners(tmp_path: Path) -> No
     assert game.masks(states)[np.arange(100), actions].all()
 
 
-def test_stopped_run_resumes_with_weights_optimizers_and_schedules(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_stopped_run_resumes_weights_optimizers_and_schedules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from trialea.training.rllib.run import Learner, torch_learner
 
     folder = tmp_path / "run"

@@ -49,7 +49,7 @@ def plain_rewards(game: Game, states: Any, actions: list[int], reward: str) -> n
 @every_table
 @pytest.mark.parametrize("reward", ["win", "score"])
 def test_rewards_are_paid_once_to_players_who_have_moved(name: str, players: int, reward: str) -> None:
-    """Between two of its observations a player gets exactly what the game paid it, whoever moved."""
+    """Between two of its observations a player gets exactly what the game paid it in between."""
     turns = turns_of(name, players, reward=reward)
     game = game_of(name, players, **SHORT[name])
     rng = np.random.default_rng(players)

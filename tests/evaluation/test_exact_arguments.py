@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.evaluation.test_exact import evaluated
+from tests.evaluation.exact_values import evaluated
 from tests.helpers import game_of
 from trialea import OptionError
 from trialea.envs.game import States
@@ -66,7 +66,7 @@ WRONG: dict[str, tuple[Scripted, str]] = {
         Scripted(first_legal, action_probabilities=lambda states: even(states).astype(int)),
         "at least 0 and sum to 1",
     ),
-    "a negative one": (
+    "negative probability": (
         Scripted(first_legal, action_probabilities=lambda states: 1.5 * even(states) - 0.5 * even(states).max()),
         "at least 0 and sum to 1.*from -",
     ),
@@ -74,22 +74,22 @@ WRONG: dict[str, tuple[Scripted, str]] = {
         Scripted(first_legal, action_probabilities=lambda states: np.nan * even(states)),
         "at least 0 and sum to 1",
     ),
-    "a sum that is not 1": (
+    "sum is not 1": (
         Scripted(first_legal, action_probabilities=lambda states: 0.9 * even(states)),
         "from 0 to .* with sum 0.9 here:.*player_0",
     ),
-    "an illegal action that is possible": (
+    "illegal action with a probability": (
         Scripted(first_legal, action_probabilities=lambda states: np.full((len(states), 140), 1 / 140)),
         ": action .*is illegal.*the position:\n┌",
     ),
-    "one that goes by the seat": (
+    "depends on the seat": (
         Scripted(
             lambda states: first_legal(states) + (states.mover == 0) * (states.throws < 3),
             deterministic=True,
         ),
         "does not do the same",
     ),
-    "one that goes by the seed": (
+    "depends on the seed": (
         Scripted(
             first_legal,
             action_probabilities=lambda states: np.where(
