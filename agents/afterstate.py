@@ -131,7 +131,7 @@ class Player(Protocol):
 
 
 class Afterstates(Protocol):
-    """A game's positions between turns as numbers; made as `Afterstates(game)`.
+    """The features of a game's positions between turns; created as `Afterstates(game)`.
 
     Attributes:
         num_features: D, the number of features of a position.
@@ -167,7 +167,7 @@ class AfterstateAgent:
 
     Args:
         game: the game that it plays.
-        network: a network over what the game's `Afterstates` shows.
+        network: a network that reads the features of the game's `Afterstates`.
         name: its name in results.
 
     Attributes:

@@ -1,6 +1,6 @@
-"""Keep arrays on disk between processes, such as the tables of solved games.
+"""Cache arrays on disk between processes, such as the tables of solved games.
 
-Each file is written whole or not at all, and checked against its digest when it is read. A damaged one is built anew.
+Each file is written whole or not at all, and checked against its digest when read. A damaged array is built again.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ class DamagedTableWarning(UserWarning):
 
 
 class UnkeptTableWarning(UserWarning):
-    """A table could not be written, as on a full disk; what was computed is used, but not kept."""
+    """A table could not be written, for example on a full disk; it is used, but not cached."""
 
 
 def cache_folder() -> Path | None:
-    """The folder of cached tables: `TRIALEA_CACHE_DIR` if set, else one in the user's cache directory.
+    """Return the folder of cached tables: `TRIALEA_CACHE_DIR` if set, else a folder in the user's cache directory.
 
-    None where a user has no home, and so nowhere to keep anything.
+    Return None if the user has no home, so that nothing can be cached.
     """
     chosen = os.environ.get("TRIALEA_CACHE_DIR")
     if chosen:
@@ -50,7 +50,7 @@ def cache_folder() -> Path | None:
 
 
 def why_not_kept() -> str:
-    """Return why no table that is made now can be kept, and what to do; empty where it can."""
+    """Return why tables can't be cached now, and the remedy; empty if they can."""
     folder = cache_folder()
     remedy = "name one that can be written in TRIALEA_CACHE_DIR"
     if folder is None:
@@ -63,7 +63,7 @@ def why_not_kept() -> str:
 
 
 def digest_of(array: NDArray[Any]) -> str:
-    """The SHA-256 of an array's bytes, in hexadecimal."""
+    """Return the SHA-256 of an array's bytes, in hexadecimal."""
     return hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
 
 
@@ -72,15 +72,15 @@ def cached_array(
     build: Callable[[], tuple[NDArray[Any], dict[str, Any]]],
     folder: Path | None = None,
 ) -> tuple[NDArray[Any], dict[str, Any]]:
-    """Return the array that `description` names, and facts about it: from disk, else built, and then kept.
+    """Return the array for `description`, with facts about it, from the cache; else build and cache it.
 
-    Several processes may ask at once: one builds, and the others wait for it, with a `WaitingWarning`. Where no folder
-    can be written, each process builds the array each time.
+    If several processes need the array at once, one builds it, and the others wait, with a `WaitingWarning`. If no
+    folder can be written, each process builds the array each time.
 
     Args:
-        description: plain data.
-        build: makes the array and the facts, plain data too.
-        folder: where arrays are kept, by default in `cache_folder()`.
+        description: plain data that identifies the array.
+        build: returns the array and the facts, which are plain data too.
+        folder: the folder of cached arrays, by default `cache_folder()`.
     """
     folder = folder or cache_folder()
     found = stored_array(description, folder)
@@ -100,13 +100,13 @@ def cached_array(
 def stored_array(
     description: Mapping[str, Any], folder: Path | None = None
 ) -> tuple[NDArray[Any], dict[str, Any]] | None:
-    """Return what is kept under this description; None if there is nothing, or it is damaged."""
+    """Return the cached array and facts for this description; None if they are missing or damaged."""
     folder = folder or cache_folder()
     return None if folder is None else _stored(folder / _file_name(description), _key(description), tell=True)
 
 
 def keep_array(description: Mapping[str, Any], array: NDArray[Any], facts: dict[str, Any], folder: Path) -> None:
-    """Write an array and its facts, whole or not at all; where that can't be done, warn and continue without."""
+    """Write an array and its facts, whole or not at all. If that fails, warn and continue without a cache."""
     path, key = folder / _file_name(description), _key(description)
     header = json.dumps({"key": key, "sha256": digest_of(array), "facts": facts})
     try:
@@ -119,7 +119,7 @@ def keep_array(description: Mapping[str, Any], array: NDArray[Any], facts: dict[
 
 @contextmanager
 def _making(path: Path) -> Iterator[None]:
-    """Let one process at a time make a table; no lock is held where its folder can't be written."""
+    """Let one process at a time make a table. No lock is held if its folder can't be written."""
     with ExitStack() as stack:
         with suppress(FileError):
             stack.enter_context(locked(path.with_suffix(".lock"), "is making this table", wait=True))
@@ -128,20 +128,20 @@ def _making(path: Path) -> Iterator[None]:
 
 
 def _stored(path: Path, key: str, tell: bool) -> tuple[NDArray[Any], dict[str, Any]] | None:
-    """Return what is in a file, None without a sound one; `tell` says whether to warn of damage."""
+    """Return the content of a file; None if it is missing or damaged. `tell`: whether to warn of damage."""
     try:
         return _read(path, key)
     except OSError:  # it doesn't exist, or is in a folder that can't be read
         pass
-    except Exception as error:  # NumPy takes what is no archive for pickled objects, and warns of that at length
-        why = "it is no archive of arrays" if "pickle" in str(error) else str(error)
+    except Exception as error:  # NumPy treats other files as pickled objects, and its long message warns of these
+        why = "it is not an archive of arrays" if "pickle" in str(error) else str(error)
         if tell:
             warnings.warn(f"cached table {path} is damaged ({why}); computing it again", DamagedTableWarning, 4)
     return None
 
 
 def solve_command(game: Game) -> str:
-    """The command that makes the solution of `game`, and keeps it."""
+    """Return the command that computes the solution of `game` and caches it."""
     plain = Game(game.name)
     words = ["trialea solve", game.name]
     if game.num_players != plain.num_players:
@@ -152,7 +152,7 @@ def solve_command(game: Game) -> str:
 
 
 def parts_folder(description: Mapping[str, Any]) -> Path | None:
-    """Return the folder for the parts of an array that is being made; None where nothing can be kept."""
+    """Return the folder for the parts of an unfinished array; None if nothing can be cached."""
     folder = cache_folder()
     return None if folder is None else (folder / _file_name(description)).with_suffix(".parts")
 

@@ -36,10 +36,10 @@ class HumanAgent:
 
     Args:
         game: the game that is played.
-        seed: not used; every agent takes one.
+        seed: not used; it is there because every agent takes a seed.
         hints: whether to show the exact values of the best actions.
         ask: shows a prompt and returns the line that the person types.
-        show: shows a text on lines of its own.
+        show: shows a text on separate lines.
     """
 
     name = "human"

@@ -1,4 +1,4 @@
-"""Agents that are named by a place instead of a name in a game's entry: `zoo:NAME`, a model file, a run folder.
+"""Load agents from the zoo, a model file or a run folder, for names that are not in a game's entry.
 
 `trialea.games` registers `load_agent` as the loader that `make_agent` calls for such names.
 """

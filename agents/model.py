@@ -1,4 +1,4 @@
-"""Policy networks as agents: `ModelAgent` plays what a network says, by its best action or by drawing from it.
+"""Policy networks as agents: `ModelAgent` plays the most probable action of a network, or draws an action.
 
 `trialea.agents.model_file` reads and writes the files. The network is rebuilt here from the shapes of its weights, so
 no code from a file is run. To read another architecture of stable-baselines3, change `network_from`.
@@ -104,13 +104,13 @@ class ModelAgent:
             return legal_scores(self._logits, self._view, states)
 
     def _logits(self, observations: torch.Tensor) -> Any:
-        """Ask the network, on its device and in its floating-point type."""
+        """Run the network, on its device and in its floating-point type."""
         parameter = next(self.network.parameters(), observations)
         return self.network(observations.to(parameter))
 
     @property
     def deterministic(self) -> bool:
-        """Whether it takes the most probable action of its policy instead of drawing one."""
+        """True if the agent takes its policy's most probable action, False if it draws an action."""
         return not self._sample
 
     def action_probabilities(self, states: States) -> NDArray[np.floating[Any]]:
@@ -143,7 +143,7 @@ class ModelAgent:
 
 @contextmanager
 def _eval_mode(network: nn.Module) -> Iterator[None]:
-    """Put every module of a network in eval mode, and afterwards back as it was."""
+    """Put every module of a network in eval mode, and restore the modes afterwards."""
     trained = [module for module in network.modules() if module.training]
     for module in trained:
         module.training = False
@@ -158,7 +158,7 @@ def legal_scores(network: Callable[[torch.Tensor], Any], view: ObservationPadder
     """Return the logits (B, A) of a network in (B,) states, on the CPU; minus infinity where an action is illegal.
 
     Raises:
-        OptionError: the network returns something else than logits of this shape.
+        OptionError: the network doesn't return logits of this shape.
         PolicyError: no action is legal, or a logit is NaN or infinite.
     """
     expected = (len(states), view.game.num_actions)
@@ -185,7 +185,7 @@ def _describe(output: Any) -> str:
 
 
 def sampled(scores: torch.Tensor, game: Game, states: States, seed: np.uint64) -> NDArray[np.int64]:
-    """Return an action (B,) for each of the (B,) states, drawn by logits as `legal_scores` gives them, and a seed."""
+    """Return an action (B,) for each of the (B,) states, drawn by the logits from `legal_scores` and a seed."""
     uniform = np.empty(len(states))
     game.loops.uniforms(states, seed, uniform)
     drawn: NDArray[np.int64] = draw(torch.softmax(scores, dim=1), torch.from_numpy(uniform)).numpy()
@@ -310,7 +310,7 @@ def network_from(weights: dict[str, torch.Tensor], activation: str) -> nn.Sequen
 
     Raises:
         OptionError: the activation is unknown.
-        ModelFileError: the policy has a features extractor of its own.
+        ModelFileError: the policy has its own features extractor.
         ValueError: a layer is missing.
     """
     if activation not in ACTIVATIONS:
@@ -318,7 +318,7 @@ def network_from(weights: dict[str, torch.Tensor], activation: str) -> nn.Sequen
     layers: list[nn.Module] = []
     prefix = "mlp_extractor.policy_net."
     if any(key.startswith(("features_extractor.", "pi_features_extractor.")) for key in weights):
-        raise ModelFileError("the policy has a features extractor of its own: only those of MlpPolicy can be read")
+        raise ModelFileError("the policy has its own features extractor, but only MlpPolicy's can be read")
     numbers = sorted({int(key[len(prefix) :].split(".")[0]) for key in weights if key.startswith(prefix)})
     for name in [*(f"{prefix}{number}" for number in numbers), "action_net"]:
         if f"{name}.weight" not in weights:
@@ -332,6 +332,6 @@ def network_from(weights: dict[str, torch.Tensor], activation: str) -> nn.Sequen
 
 
 def snapshot(policy: Any) -> nn.Sequential:
-    """Return a frozen copy of the network by which a stable-baselines3 actor-critic policy chooses actions."""
+    """Return a frozen copy of the network that chooses the actions of a stable-baselines3 actor-critic policy."""
     copied = copy.deepcopy(nn.Sequential(*policy.mlp_extractor.policy_net, policy.action_net))
     return copied.requires_grad_(False)

@@ -1,4 +1,4 @@
-"""Model files: where they are found, and how they are read and written without running code from them.
+"""Find, read and write model files, without running code from them.
 
 A model file is a zip archive in the format of stable-baselines3, with the weights in `policy.pth`. Files that this
 library writes have one more member, `trialea.json`, the metadata: the game, players and options that the model is for.
@@ -77,7 +77,7 @@ def name_of(path: str | Path) -> str:
 
 @contextmanager
 def readable(path: Path, what: str = "model") -> Iterator[None]:
-    """Raise any error of reading `path` as a `ModelFileError`; errors of this library pass unchanged."""
+    """Turn any error in reading `path` into a `ModelFileError`; errors of this library pass unchanged."""
     try:
         yield
     except TrialeaError:
@@ -128,7 +128,7 @@ def load_weights(content: bytes) -> dict[str, torch.Tensor]:
             warnings.simplefilter("ignore")
             loaded: Any = torch.load(io.BytesIO(content), weights_only=True, map_location="cpu")
     except pickle.UnpicklingError:  # torch's message explains how to run the code in the file
-        raise ValueError("its weights are damaged, or are something else than weights") from None
+        raise ValueError("its weights are damaged, or are not weights") from None
     if not isinstance(loaded, dict) or not all(
         isinstance(name, str) and isinstance(part, torch.Tensor) for name, part in loaded.items()
     ):
@@ -197,7 +197,7 @@ def _name_game(description: dict[str, Any]) -> str:
 
 
 def max_players_of(players: int | Sequence[int]) -> int | None:
-    """Return the number of players that a policy's observations are padded to; None if it is for one number alone."""
+    """Return the number of players that a policy's observations are padded to; None if they are not padded."""
     return None if isinstance(players, int) else max(players)
 
 

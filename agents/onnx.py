@@ -1,4 +1,4 @@
-"""A policy as an ONNX file, for programs without torch. `ModelAgent.export_onnx` is the way in."""
+"""Export a policy as an ONNX file, for programs without torch. The entry point is `ModelAgent.export_onnx`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trialea.envs.errors import needs_extra
 
 
 class _MaskedPolicy(nn.Module):
-    """A network and the mask of legal actions together, as they are exported."""
+    """The exported module: a network and the mask of legal actions."""
 
     def __init__(self, network: nn.Module) -> None:
         super().__init__()
@@ -40,7 +40,7 @@ def write_onnx(network: nn.Module, num_features: int, num_actions: int, file: Pa
         import onnxscript  # noqa: F401
     example = torch.zeros(2, num_features), torch.ones(2, num_actions, dtype=torch.int8)
     batch = {0: torch.export.Dim.DYNAMIC}
-    with warnings.catch_warnings():  # the exporter warns of its own internals
+    with warnings.catch_warnings():  # the exporter warns about its internals
         warnings.simplefilter("ignore")
         torch.onnx.export(
             _MaskedPolicy(network).eval(),

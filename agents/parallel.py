@@ -1,6 +1,6 @@
-"""Divide work among processes of this machine, or of a Ray cluster, by joblib.
+"""Divide work among processes of this machine, or of a Ray cluster, with joblib.
 
-The solver's tables and the blocks of a tournament use it. What is divided, and how results are gathered, is theirs.
+The solver's tables and the blocks of a tournament use it. They decide how to divide the work and gather the results.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ def backend(name: str, workers: int | None = None, **settings: Any) -> Any:
 
     Args:
         name: a joblib backend, such as `"loky"`, this machine's processes, or `"ray"` after `load_ray`.
-        workers: how many processes; by default one for each core.
-        settings: of the backend.
+        workers: the number of processes; by default one for each core.
+        settings: further settings of the backend.
 
     Raises:
         ValueError: joblib knows no such backend.
@@ -53,7 +53,7 @@ def backend(name: str, workers: int | None = None, **settings: Any) -> Any:
 
 
 def follow_parent(parent: int) -> None:
-    """Make this worker process end when the process that started it has ended, and ignore Ctrl-C."""
+    """Make this worker process ignore Ctrl-C, and end when its parent process has ended."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=(parent,), name="follow parent", daemon=True).start()
 

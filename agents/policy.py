@@ -1,4 +1,4 @@
-"""An agent's policy in given states: queried in batches, and checked. The exact evaluators of all games use it."""
+"""Query and check an agent's policy in given states, in batches. The exact evaluators of all games use it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def error_context(name: str, game: Game, states: States) -> Iterator[None]:
 
 
 def query_policy(agent: Agent, game: Game, states: States) -> Choices:
-    """Return the policy of `agent` in each of the (N,) `states` of `game`, none of which is the end of a game.
+    """Return the policy of `agent` in each of the (N,) `states` of `game`, which must be unfinished.
 
     Raises:
         OptionError: the policy is not explicit, see `require_explicit_policy`, or its probabilities are wrong.
@@ -112,7 +112,7 @@ def first_wrong(probabilities: Any, masks: Any, rounding: Any, sums: Any) -> Any
         total = 0.0
         for action in range(probabilities.shape[1]):
             probability = np.float64(probabilities[i, action])
-            if not probability >= 0.0:  # which holds of what is no number, too
+            if not probability >= 0.0:  # also true for NaN
                 return i, -1
             if probability > 0.0 and masks[i, action] == 0:
                 return i, action

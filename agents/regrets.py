@@ -1,7 +1,7 @@
-"""Regret of actions: how much less an action is worth than the best one, and when two values count as equal.
+"""The regret of actions, and the tolerance within which two values count as equal.
 
-Every solver, agent and measure uses the one tolerance here. A change to it changes which of two equal actions the
-solvers take, and so their tables.
+Every solver, agent and measure uses this tolerance. A change to it changes which of two equal actions the solvers take,
+and so their tables.
 """
 
 from __future__ import annotations

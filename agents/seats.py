@@ -1,6 +1,6 @@
-"""One agent from several policies: a separate policy for each seat, as RLlib may train them.
+"""An agent with a separate policy for each seat, such as RLlib can train.
 
-The format of its files is that of `trialea.agents.model_file`, with the seat's number before the name of each weight.
+Its files have the format of `trialea.agents.model_file`, with the seat's number before the name of each weight.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ KIND = "seats"
 
 
 class SeatsAgent:
-    """An agent that plays each seat as the agent for that seat does.
+    """An agent that plays each seat with the agent for that seat.
 
     Args:
         game: the game that it plays.

@@ -1,4 +1,4 @@
-"""Exact solutions: `solve` finds a game's solver, and the protocols say what a solution offers."""
+"""Exact solutions: `solve` runs a game's solver, and `Solution` is the protocol of the results."""
 
 from __future__ import annotations
 

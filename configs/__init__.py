@@ -1,7 +1,7 @@
-"""The configurations that ship with the package, and how a YAML file becomes a checked model.
+"""The bundled configurations, and how a YAML file becomes a checked model.
 
-The YAML files in this folder may be changed freely. `load` does for training, tuning and tournaments alike what they
-have in common: it reads a file, lays changes over it and reports every key that doesn't fit.
+The YAML files in this folder may be changed freely. `load` serves training, tuning and tournaments: it reads a file,
+applies changes and reports every invalid key.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ def load(kind: type[M], path: str | Path, changes: Sequence[str] = (), folder: s
     """Read a configuration from a YAML file, change it and check it.
 
     Args:
-        kind: the pydantic model that it must fit.
-        path: a file; or the path of one that ships in `folder`, such as `configs/no_dice.yaml`.
-        changes: `key=value` items, with dots into nested keys (`options.target=20`) and the value in YAML. A nested
-            key is laid over what the file says, or over the default where it says nothing.
+        kind: the pydantic model of the configuration.
+        path: a file; or the path of a bundled file in `folder`, such as `configs/no_dice.yaml`.
+        changes: `key=value` items, with dots for nested keys (`options.target=20`) and the value in YAML. The other
+            keys of a nested mapping keep their values.
         folder: the folder in `configs` to look in, by default `configs` itself.
 
     Raises:
@@ -43,7 +43,7 @@ def load(kind: type[M], path: str | Path, changes: Sequence[str] = (), folder: s
 
 
 def source(path: str | Path, changes: Sequence[str]) -> str:
-    """Return where the keys of a configuration come from, for error messages."""
+    """Return the source of a configuration's keys, for error messages."""
     return f"{path}, changed by {', '.join(map(_short, changes))}" if changes else str(path)
 
 
@@ -57,7 +57,7 @@ def read(path: str | Path, folder: str = "") -> dict[str, Any]:
 
 
 def change(content: dict[str, Any], kind: type[BaseModel], changes: Iterable[str]) -> None:
-    """Lay `key=value` items over the keys of a configuration, in place.
+    """Apply `key=value` items to the keys of a configuration, in place.
 
     Args:
         content: the keys.
@@ -65,7 +65,7 @@ def change(content: dict[str, Any], kind: type[BaseModel], changes: Iterable[str
         changes: see `load`.
 
     Raises:
-        OptionError: an item isn't `key=value`, its value isn't YAML, or its key leads into something that has no keys.
+        OptionError: an item isn't `key=value`, its value isn't YAML, or its key leads into a value without keys.
     """
     for item in changes:
         key, equals, text = item.partition("=")
@@ -81,13 +81,13 @@ def change(content: dict[str, Any], kind: type[BaseModel], changes: Iterable[str
             )
             if not isinstance(place, dict):
                 within = ".".join(parents[: number + 1])
-                raise OptionError(f"{_short(key)}: {within} has no keys of its own. Set {within} as a whole")
+                raise OptionError(f"{_short(key)}: {within} has no nested keys. Set {within} as a whole")
             model = type(default) if isinstance(default, BaseModel) else None
         place[last] = _parse(text, _short(item))
 
 
 def _default(model: type[BaseModel] | None, key: str) -> Any:
-    """Return the default of a model's key if it has keys of its own, else an empty mapping."""
+    """Return the default of a model's key if it has nested keys, else an empty mapping."""
     field = model.model_fields.get(key) if model else None
     default = field.get_default(call_default_factory=True) if field and not field.is_required() else None
     return default if isinstance(default, BaseModel) else dict(default) if isinstance(default, Mapping) else {}
@@ -108,7 +108,7 @@ def check(kind: type[M], content: dict[str, Any], where: str) -> M:
 
 
 def _follows(error: ErrorDetails, errors: list[ErrorDetails]) -> bool:
-    """Return whether a list is too short only because an item in it has an error of its own."""
+    """Return whether a list is too short only because one of its items has an error."""
     place = error["loc"]
     return error["type"] == "too_short" and any(
         len(other["loc"]) > len(place) and other["loc"][: len(place)] == place for other in errors
@@ -134,11 +134,11 @@ _CONDITIONS = {
     "too_short": "at least {min_length} items long",
     "tuple_type": "a list",
 }
-"""What must be true of a value, by pydantic's type of error."""
+"""The condition that a value must meet, by pydantic's type of error."""
 
 
 def _problem(error: ErrorDetails, kind: type[BaseModel]) -> str:
-    """Return what is wrong with a key, in the words of YAML, which has lists and mappings."""
+    """Return a description of a key's error, in the terms of YAML, such as list and mapping."""
     if error["type"] == "extra_forbidden":
         keys = f". The keys are {', '.join(kind.model_fields)}" if len(error["loc"]) == 1 else ""
         return f"is not a known key{keys}"
@@ -158,7 +158,7 @@ def _problem(error: ErrorDetails, kind: type[BaseModel]) -> str:
 
 
 def _joined(problems: Sequence[str]) -> str:
-    """Return the problems of one key as a sentence, the value that it got named once."""
+    """Return the problems of one key as a sentence that names its value once."""
     unique = list(dict.fromkeys(problems))
     got = [problem.partition(", got ")[2] for problem in unique]
     if len(unique) > 1 and all(got) and len(set(got)) == 1:
@@ -187,7 +187,7 @@ def _short(text: str) -> str:
 
 
 def _place(error: ErrorDetails, content: Any) -> str:
-    """Return where in the content an error lies, without pydantic's names of the types that it tried there."""
+    """Return the place of an error in the content, without the names of the types that pydantic tried there."""
     place = []
     for part in error["loc"]:
         inside = range(len(content)) if isinstance(content, list) else content if isinstance(content, dict) else ()
@@ -200,7 +200,7 @@ def _place(error: ErrorDetails, content: Any) -> str:
 
 
 def shipped(folder: str = "") -> list[str]:
-    """Return the paths, as `load` takes them, of the configurations that ship in a folder of `configs`."""
+    """Return the paths of the bundled configurations in a folder of `configs`, in the form that `load` takes."""
     return [(Path("configs") / folder / name).as_posix() for name in _shipped_names(folder)]
 
 
@@ -209,7 +209,7 @@ def _shipped_names(folder: str) -> list[str]:
 
 
 def _content(path: Path, folder: str) -> bytes:
-    """Return what is in a file of the user's, or else in the shipped file of that name."""
+    """Return the content of the user's file, or else of the bundled file with this name."""
     if os.path.isdir(path):
         raise OptionError(f"a configuration must be a YAML file, got the folder {path}")
     if os.path.isfile(path):
@@ -220,7 +220,7 @@ def _content(path: Path, folder: str) -> bytes:
             raise OptionError(f"{path} cannot be read: {error.strerror}") from error
     if path.parent not in (Path(), Path(folder), Path("configs") / folder) or path.name not in _shipped_names(folder):
         raise OptionError(
-            f"there is no configuration {_short(str(path))}. The package brings {', '.join(shipped(folder))}"
+            f"there is no configuration {_short(str(path))}. Bundled configurations: {', '.join(shipped(folder))}"
         )
     return (files(__name__) / folder / path.name).read_bytes()
 

@@ -1,7 +1,7 @@
-"""The types of the values in a configuration, for pydantic models: strict, so that no value is taken for another.
+"""The strict types of the values in a configuration, for pydantic models.
 
-pydantic by itself reads the text "3000" and the truth value true as numbers. With these types a whole number is a
-whole number, however it is written: 1000000 or 1e6.
+By default pydantic reads the text "3000" and the truth value true as numbers. These types accept only numbers. A whole
+number may be written 1000000 or 1e6.
 """
 
 from __future__ import annotations

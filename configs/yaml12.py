@@ -1,4 +1,4 @@
-"""Read and write YAML 1.2: plain data alone, with bounds on size and nesting.
+"""Read and write plain data in YAML 1.2, with bounds on size and nesting.
 
 Every configuration file and every value on the command line is read here. PyYAML reads YAML 1.1, in which `yes` is a
 truth value, `010` is 8 and `1:30` is 90. The tables below give it the core schema of YAML 1.2 instead
@@ -45,8 +45,8 @@ def read_yaml(text: str | bytes) -> Any:
     """Return the data in a YAML 1.2 document: None, truth values, numbers, text, lists, and mappings with text keys.
 
     Raises:
-        YamlError: the text is not valid YAML, is too long or nested too deep, uses anchors or tags of its own, or a
-            mapping has the same key twice.
+        YamlError: the text is not valid YAML, is too long or nested too deep, uses anchors or tags, or has a mapping
+            with the same key twice.
     """
     if len(text) > MAX_BYTES:
         raise YamlError(f"it must have at most {MAX_BYTES:,} bytes, got {len(text):,}")
@@ -99,7 +99,7 @@ class _Loader(yaml.SafeLoader):
             if not isinstance(name, str):
                 raise _problem(f"keys must be text, got {key.value}: put it in quotes", key)
             if name in seen:
-                raise _problem(f"the key {name!r} stands twice", key)
+                raise _problem(f"the key {name!r} appears twice", key)
             seen.add(name)
         return super().construct_mapping(node, deep)
 
@@ -127,7 +127,7 @@ def _problem(words: str, place: yaml.Event | yaml.Node) -> yaml.MarkedYAMLError:
 
 
 def _in_words(error: Exception) -> str:
-    """Return what is wrong and where, on one line."""
+    """Return the error and its place, on one line."""
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
         mark = error.problem_mark
         return f"{error.problem or error.context}, line {mark.line + 1}, column {mark.column + 1}"

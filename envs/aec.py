@@ -213,7 +213,7 @@ class MultiAgentEnv(AECEnv[str, Observation, int | None]):
         return outcome
 
     def _pay(self) -> None:
-        """Hand out the rewards of the last action."""
+        """Pay the rewards of the last action."""
         paid = self._paid[0].tolist()
         self._paid[:] = 0.0
         for agent in self.agents:
@@ -238,7 +238,7 @@ class MultiAgentEnv(AECEnv[str, Observation, int | None]):
         self._select()
 
     def _select(self) -> None:
-        """Select who is next to step: an agent whose game has ended, else the player to move."""
+        """Select the next agent to step: an agent whose game has ended, else the player to move."""
         for agent in self.agents:
             if self.terminations[agent] or self.truncations[agent]:
                 self.agent_selection = agent
@@ -246,7 +246,7 @@ class MultiAgentEnv(AECEnv[str, Observation, int | None]):
         self.agent_selection = self.possible_agents[self._states[0].mover]
 
     def _leave(self, agent: str) -> None:
-        """Remove an agent whose game has ended, and select who is next to step."""
+        """Remove an agent whose game has ended, and select the next agent to step."""
         self.agents.remove(agent)
         for mapping in (
             self.rewards,

@@ -1,9 +1,9 @@
-"""Counter-based dice: every throw is a pure function of the game's seed and of where in the game it falls.
+"""Counter-based dice: every throw is a pure function of the game's seed and the throw's place in the game.
 
-The generator is Philox-4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3",
-2011). Its 64-bit key is the game's seed; its four 32-bit counter words say which draw is meant, the last of them
-the purpose. Nothing is stored and nothing is consumed, so states copy exactly, every seat meets the same dice
-whoever plays it, and a player that draws random numbers cannot disturb the throws of the others.
+The generator is Philox-4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", 2011).
+Its 64-bit key is the game's seed. Its four 32-bit counter words identify the draw; the last word is the purpose. The
+generator has no state. So states copy exactly, every seat meets the same dice whichever agent plays it, and a player
+that draws random numbers cannot change the throws of the others.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SIX = np.uint64(6)
 MAX_DICE = 6
 """The most dice that a throw of any game has."""
 
-# The fourth counter word: what a draw is for. Two purposes never share a draw.
+# The fourth counter word is the purpose of a draw. Two purposes never share a draw.
 FOR_DICE = 0
 FOR_AGENT = 1
 FOR_GAME_SEED = 2
@@ -35,7 +35,7 @@ FOR_OPPONENT = 4
 
 @kernel
 def philox(key: Any, c0: Any, c1: Any, c2: Any, c3: Any) -> Any:
-    """The first 64 bits of Philox-4x32-10's output (words 0 and 1) as one unsigned integer, word 0 high.
+    """Return the first 64 bits of Philox-4x32-10's output (words 0 and 1) as one unsigned integer, word 0 high.
 
     Args:
         key: 64-bit key, low word first.
@@ -61,7 +61,7 @@ def philox(key: Any, c0: Any, c1: Any, c2: Any, c3: Any) -> Any:
 
 @kernel
 def below(fraction: Any, n: Any) -> Any:
-    """A whole number in [0, n), read from a 64-bit draw; uniform to within n / 2^64."""
+    """Return a whole number in [0, n) from a 64-bit draw; uniform to within n / 2^64."""
     m = np.uint64(n)
     high = (fraction >> _SHIFT32) * m
     low = (fraction & _LOW32) * m
@@ -85,7 +85,7 @@ def read_faces(fraction: Any, faces: Any) -> None:
 
 @kernel
 def throw_faces(seed: Any, seat: Any, turn: Any, throw: Any, faces: Any) -> None:
-    """The faces of one throw: face `d` depends on (seed, seat, turn, throw, d) alone."""
+    """Return the faces of one throw: face `d` depends on (seed, seat, turn, throw, d) alone."""
     read_faces(philox(seed, seat, turn, throw, FOR_DICE), faces)
 
 
@@ -97,13 +97,13 @@ def throw_dice(seed: Any, seat: Any, turn: Any, throw: Any, faces: Any) -> None:
 
 @kernel
 def derive(base: Any, index: Any, purpose: Any, detail: Any) -> Any:
-    """A 64-bit value for the `index`-th episode of a stream of games whose seed is `base`."""
+    """Return a 64-bit value for the `index`-th episode of a stream of games whose seed is `base`."""
     i = np.uint64(index)
     return philox(base, i & _LOW32, i >> _SHIFT32, detail, purpose)
 
 
 @entry
 def derive_many(bases: Any, indices: Any, purpose: Any, detail: Any, out: Any) -> None:
-    """`derive` for arrays: out[i] = derive(bases[i], indices[i], purpose, detail)."""
+    """Do `derive` for arrays: out[i] = derive(bases[i], indices[i], purpose, detail)."""
     for i in range(len(out)):
         out[i] = derive(bases[i], indices[i], purpose, detail)

@@ -1,8 +1,8 @@
 """The canvas for the games' pictures, drawn with Pillow: a table cloth, dice, words, tracks.
 
-Needs the extra `render`. Everything is drawn at `_FINE` times its size and then shrunk, which smooths the
-edges; positions and sizes are in pixels of the finished picture. The font is Pillow's own, so no font file is
-needed; it has letters and figures but none of the signs − × ÷, which are therefore drawn.
+It needs the extra `render`. Everything is drawn at `_FINE` times its size and then shrunk, which smooths the edges.
+Positions and sizes are in pixels of the finished picture. The font is Pillow's, so no font file is needed. It has
+letters and digits but not the signs − × ÷, so these are drawn as shapes.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _font(size: int) -> Any:
 
 
 def blend(colour: Colour, other: Colour, share: float) -> Colour:
-    """`colour` with a `share` (0 to 1) of it replaced by the `other`."""
+    """Return `colour` with a `share` (0 to 1) of it replaced by the `other`."""
     red, green, blue = (round(a + (b - a) * share) for a, b in zip(colour, other, strict=True))
     return red, green, blue
 
@@ -79,7 +79,7 @@ class Canvas:
 
     Args:
         width, height: its size in pixels.
-        colour: what it is filled with.
+        colour: the colour of the background.
     """
 
     def __init__(self, width: int, height: int, colour: Colour = CLOTH) -> None:

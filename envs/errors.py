@@ -61,11 +61,11 @@ class MissingExtraError(TrialeaError, ImportError):
 def needs_extra(extra: str, purpose: str, *modules: str) -> Iterator[None]:
     """Turn a failed import of one of these modules into an error that names the extra to install.
 
-    Any other failed import passes unchanged: it is a fault in the code or in the installation, and no extra mends it.
+    Any other failed import passes unchanged: it is a fault in the code or the installation, and no extra would help.
 
     Args:
-        extra: the extra of `trialea` that brings the modules.
-        purpose: what the modules are needed for.
+        extra: the extra of `trialea` that installs the modules.
+        purpose: the work that needs the modules, in words.
         modules: top-level modules.
 
     Raises:
@@ -83,6 +83,6 @@ def needs_extra(extra: str, purpose: str, *modules: str) -> Iterator[None]:
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:
-    """Return a sentence with the known name that is nearest to a mistyped one, after a space; empty if none is near."""
+    """Return a sentence with the known name nearest to a mistyped one, after a space; empty if no name is near."""
     near = get_close_matches(str(name), known, n=1)
     return f" Did you mean {near[0]!r}?" if near else ""

@@ -1,8 +1,8 @@
 """Write files whole or not at all, and let one process at a time write in a folder.
 
 Every file that this library writes passes through `atomic_path`, `write_text` or `atomic_folder`. Every folder in which
-a long piece of work keeps its state is claimed by `new_folder` or `locked_folder`. Change here how files are written;
-what is in them belongs to the modules that write them.
+a long piece of work keeps its state is claimed by `new_folder` or `locked_folder`. This module decides how files are
+written; the modules that call it decide on the content.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 class WaitingWarning(UserWarning):
-    """Another process is making what this one needs; this one waits for it."""
+    """This process waits for another process, which is making a file that both need."""
 
 
 # Files -------------------------------------------------------------------------------------------------------------
@@ -80,9 +80,9 @@ def check_new_folder(folder: str | Path, leftovers: Collection[str] = ()) -> Non
 
 @contextmanager
 def atomic_path(target: str | Path) -> Iterator[Path]:
-    """Yield a temporary path; what is written there becomes `target` at the end, or leaves no trace after an error.
+    """Yield a temporary path. The file written there becomes `target` at the end; after an error it is deleted.
 
-    The temporary file stands in the target's folder and keeps its suffix. A symbolic link is followed, and an existing
+    The temporary file is in the target's folder and has the same suffix. A symbolic link is followed, and an existing
     file keeps its permissions. Missing folders are made.
 
     Raises:
@@ -112,7 +112,7 @@ def write_text(target: str | Path, text: str) -> None:
 
 @contextmanager
 def atomic_folder(target: Path) -> Iterator[Path]:
-    """Yield a temporary folder, which becomes `target` at the end, or leaves no trace after an error.
+    """Yield a temporary folder, which becomes `target` at the end; after an error it is deleted.
 
     Raises:
         FileError: the folder can't be written, or the disk is full. It names the target.
@@ -135,7 +135,7 @@ def _temporary(target: Path) -> Path:
 
 
 def _prefix(target: Path) -> str:
-    """Return how the names of a target's unfinished files begin."""
+    """Return the prefix of the names of a target's unfinished files."""
     return f"{TEMPORARY}{hashlib.sha256(os.fsencode(target.name)).hexdigest()[:8]}-"
 
 
@@ -150,7 +150,7 @@ def _check_folder(folder: Path, target: str | Path) -> None:
 
 
 def _kind(mode: int) -> str:
-    """Return what is at a path, in words, from its mode."""
+    """Return the kind of file, in words, from its mode."""
     kinds = {
         stat.S_IFDIR: "a folder",
         stat.S_IFIFO: "a pipe",
@@ -176,11 +176,11 @@ def remove_leftovers(folder: Path, target: Path | None = None) -> None:
 
 @contextmanager
 def resumable(folder: Path, remedy: str) -> Iterator[None]:
-    """Add what is saved and how to continue to Ctrl-C, and to errors of the file system such as a full disk.
+    """Add a remedy to Ctrl-C, and to errors of the file system such as a full disk.
 
     Args:
-        folder: what an error is about that names no file.
-        remedy: whole sentences.
+        folder: the folder to name if an error names no file.
+        remedy: whole sentences that say what is saved and how to continue.
     """
     try:
         yield
@@ -197,11 +197,11 @@ def resumable(folder: Path, remedy: str) -> Iterator[None]:
 
 @contextmanager
 def locked(lock: Path, use: str, wait: bool = False) -> Iterator[None]:
-    """Hold a lock file. It holds for this process alone, and ends with it, however it ends.
+    """Hold a lock file. It belongs to this process alone, and is released when the process ends, even if killed.
 
     Args:
         lock: the file; made when needed, and deleted at the end.
-        use: what this process does, as others read it after its number: "is training in it".
+        use: the words about this process that others read after its number, such as "is training in it".
         wait: whether to wait for another holder, with a `WaitingWarning`, instead of raising.
 
     Raises:
@@ -243,7 +243,7 @@ def _holder(lock: Path) -> str:
 
 @contextmanager
 def locked_folder(folder: str | Path, use: str, wait: bool = False) -> Iterator[None]:
-    """Hold the lock of a folder, and delete what a killed process left unfinished there; see `locked`."""
+    """Hold the lock of a folder, and delete the unfinished files of killed processes in it; see `locked`."""
     place = Path(folder)
     with locked(place / LOCK, use, wait):
         remove_leftovers(place)
@@ -252,7 +252,7 @@ def locked_folder(folder: str | Path, use: str, wait: bool = False) -> Iterator[
 
 @contextmanager
 def new_folder(folder: str | Path, use: str, leftovers: Collection[str] = ()) -> Iterator[None]:
-    """Make a folder, or take one that is empty, and hold its lock.
+    """Make a folder, or use an empty one, and hold its lock.
 
     Args:
         folder: to be written; its parents are made.
@@ -271,7 +271,7 @@ def new_folder(folder: str | Path, use: str, leftovers: Collection[str] = ()) ->
 
 @contextmanager
 def numbered_folder(parent: str | Path, name: str) -> Iterator[Path]:
-    """Make the first of the folders name-1, name-2, … that is free; at the end delete it if it is still empty.
+    """Make the first free folder of name-1, name-2, …; at the end delete it if it is still empty.
 
     No two processes get the same folder.
     """
@@ -309,9 +309,9 @@ def _errors_name(target: str | Path) -> Iterator[None]:
 
 
 def _cause(error: BaseException) -> OSError | None:
-    """Return the error of the file system behind an error.
+    """Return the error of the file system that caused an error.
 
-    A writer of archives that meets a full disk raises another error while it closes the archive.
+    On a full disk, a writer of archives raises another error while it closes the archive.
     """
     if isinstance(error, OSError):
         return error
@@ -324,5 +324,5 @@ def _cause(error: BaseException) -> OSError | None:
 
 
 def _reason(error: OSError) -> str:
-    """Return what the system says went wrong."""
+    """Return the system's message about an error."""
     return str(error) if error.strerror is None else error.strerror[:1].lower() + error.strerror[1:]

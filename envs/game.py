@@ -33,7 +33,7 @@ States = np.recarray[Any, Any]
 
 
 def header(own_fields: Sequence[tuple[Any, ...]]) -> np.dtype[Any]:
-    """Return the record type of a game's state: the fields that the generic code reads, and the game's own.
+    """Return the record type of a game's state: the fields that the generic code reads, and the game's own fields.
 
     | field | meaning |
     | --- | --- |
@@ -83,7 +83,7 @@ class Game:
         name: as given.
         num_players: how many seats, P.
         options: the game's options: the frozen dataclass `Options` of the game's own `rules` module.
-        tables: what its kernels look up: a named tuple of arrays, of a type of the game's own.
+        tables: the lookup tables of its kernels: a named tuple of arrays, whose type the game defines.
         words: the names of its actions and observations, see `trialea.envs.package.Words`.
         loops: the compiled loops over its kernels.
         state_dtype: the record type of a state.
@@ -202,7 +202,7 @@ class Game:
             actions: (G,) whole numbers, the actions of the players to move.
             index: (G,) the games that move; all of them if None.
             rewards: (B, P) array to add rewards to; a new one of zeros if None.
-            reward: what is paid, a `Reward`.
+            reward: the kind of reward, a `Reward`.
 
         Returns:
             The (B, P) rewards of every seat.
@@ -247,7 +247,7 @@ class Game:
         Args:
             states: (B,) games, played on in place; a game that ends begins again under the next seed.
             steps: decisions in each game.
-            agent_seed: what the choices depend on, beside the games' seeds.
+            agent_seed: the seed of the choices, which depend on the games' seeds too.
             observations, masks: (B, D) and (B, A), written after every decision for the next player to move.
 
         Returns:
@@ -332,7 +332,7 @@ class Game:
         return out
 
     def _check_states(self, states: States) -> None:
-        """Refuse states that the compiled loops, which check nothing, must not get."""
+        """Raise `OptionError` for invalid states, because the compiled loops check nothing."""
         if states.dtype != self.state_dtype or states.ndim != 1:
             raise OptionError(f"states must be a row of {self.name} states, as `start` makes them")
         if (states["num_players"] != self.num_players).any():
@@ -364,14 +364,14 @@ class Game:
         return list(self._observation_names)
 
     def opening(self, state: Any) -> dict[str, NDArray[np.int64]]:
-        """Return what a reset reports about a game that has just begun; the game's page says what.
+        """Return the report of a reset about a game that has just begun; the game's page describes it.
 
         The keys, shapes and dtypes are the same for every state of this game.
         """
         return self.words.opening(self, state)
 
     def action_name(self, state: Any, action: int) -> str:
-        """Return what `action` means in `state` (one record), such as `"(5 − 3) ÷ 0 = 0"`."""
+        """Return the meaning of `action` in `state` (one record), such as `"(5 − 3) ÷ 0 = 0"`."""
         return self.words.action_name(self, state, int(action))
 
     def text(self, state: Any) -> str:

@@ -1,7 +1,7 @@
-"""A batch of games as one learner meets them: the agents in the other seats play inside.
+"""A batch of games from the viewpoint of one learner. The agents in the other seats play inside it.
 
-The single-agent environment, the vector environment and the training adapter are thin faces of `LearnerBatch`. A turn
-of the learner may take several actions, and so may the turns of the others.
+The single-agent environment, the vector environment and the training adapter are thin wrappers of `LearnerBatch`. A
+turn of the learner may take several actions, and so may the turns of the others.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class LearnerBatch:
     """B games at once, each with one learner's seat; agents play the other seats.
 
     Game `i` has a stream of episodes that depends on its seed alone. Each episode's dice, the learner's seat and the
-    choice of opponents are the same whatever the other games of the batch do.
+    choice of opponents do not depend on the other games of the batch.
 
     An episode begins at the learner's first decision. A game that ends before it is not an episode: the next game of
     the stream is begun. `skipped_games` and `skipped_rewards` account for such games.
@@ -224,7 +224,7 @@ class LearnerBatch:
         try:
             actions = game.as_actions(given, len(asked))
         except IllegalActionError as error:
-            raise self._failed(agents, f"returned no proper actions: {error}") from error
+            raise self._failed(agents, f"returned an invalid action array: {error}") from error
         place = game.first_illegal(self.states, actions, asked)
         if place >= 0:
             illegal = IllegalActionError(game.why_illegal(self.states[asked[place]], int(actions[place])))
@@ -232,7 +232,7 @@ class LearnerBatch:
         return actions
 
     def _failed(self, agents: NDArray[np.int64], what: str) -> AgentError:
-        """Return the error for opponents, by their numbers, who failed together."""
+        """Return the error for opponents, by their numbers, that failed together."""
         names = " or ".join(dict.fromkeys(repr(self.opponents.agents[agent].name) for agent in np.unique(agents)))
         return AgentError(f"opponent {names} {what}. Call reset() before the next step()")
 

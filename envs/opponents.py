@@ -1,4 +1,4 @@
-"""The agents in the other seats: which of them sits where in each game, and which are asked together."""
+"""The agents in the other seats: who sits where in each game, and which agents are queried together."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ OpponentsLike = AgentLike | Sequence[AgentLike] | Mapping[Any, float]
 
 
 class Crowd(Protocol):
-    """Several agents that are asked in one call, which may be faster than one call for each.
+    """Several agents that are queried in one call, which may be faster than one call for each.
 
-    Agents take part by an attribute `crowd`. Neighbours in the list of opponents with the same crowd are asked through
-    it.
+    Agents take part by an attribute `crowd`. Neighbours in the list of opponents with the same crowd are queried
+    together.
     """
 
     def act(self, states: States, members: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -32,7 +32,7 @@ class Crowd(Protocol):
 
 
 class _Alone:
-    """One agent as a crowd."""
+    """A crowd of one agent."""
 
     def __init__(self, agent: Agent) -> None:
         self._agent = agent

@@ -1,4 +1,4 @@
-"""What the package of a game must bring, as types: its rules, kernels, words and pictures.
+"""The types of the functions that a game's package must have: rules, kernels, words and pictures.
 
 `trialea.envs.game.Game` works with any package that has these modules. docs/design.md says what each part does.
 """
@@ -34,7 +34,7 @@ class Rules(Protocol):
         ...
 
     def tables(self, options: Any) -> Any:
-        """Return what the kernels look up, as a named tuple."""
+        """Return the lookup tables of the kernels, as a named tuple."""
         ...
 
 
@@ -49,7 +49,7 @@ class Words(Protocol):
     """The module `names`: names of actions and observations, and the commands of a person at the terminal."""
 
     def action_name(self, game: Any, state: Any, action: int) -> str:
-        """Return what `action` means in `state`."""
+        """Return the meaning of `action` in `state`, in words."""
         ...
 
     def why_illegal(self, game: Any, state: Any, action: int) -> str:
@@ -61,7 +61,7 @@ class Words(Protocol):
         ...
 
     def opening(self, game: Any, state: Any) -> dict[str, NDArray[np.int64]]:
-        """Return what a reset reports: arrays of fixed shapes, see `trialea.envs.game.Game.opening`."""
+        """Return the report of a reset: arrays of fixed shapes, see `trialea.envs.game.Game.opening`."""
         ...
 
     def throw_name(self, game: Any, state: Any) -> str:

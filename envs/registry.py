@@ -1,4 +1,4 @@
-"""The table of games: what the library knows of each game before it imports one.
+"""The table of games: a description of each game that needs no import of the game.
 
 The table is empty at first: `trialea.games` registers the games of this library, and the loader that turns the path of
 a model into an agent. This module names no game and no agent.
@@ -15,7 +15,7 @@ from trialea.envs.errors import OptionError, UnknownNameError, did_you_mean
 
 @dataclass(frozen=True, slots=True)
 class GameSpec:
-    """What the library knows of a game without importing it.
+    """The description of a game, available without importing the game.
 
     Places in the code are written as `"module:name"`, or as `"module"`.
 
@@ -25,12 +25,12 @@ class GameSpec:
         summary: one line for lists.
         package: the package with its rules and kernels; see `trialea.envs.game.Game`.
         agents: the agents that can be chosen by name, each a class that is called as `Class(game, seed)`.
-        most_players: for an agent that exists for few players only, the most players it plays with.
+        most_players: the most players of each agent that doesn't play with every number of players.
         solver: the module with `solve(game, progress)`; empty if the game has no exact solution.
-        exact: the module that computes the exact value of policies; empty if there is none.
-        estimate: the class of an estimated value function, called as `Class(game)`, for measuring luck where there is
-            no exact solution; empty if there is none.
-        afterstates: the module that describes the positions between turns; empty if there is none.
+        exact: the module that computes the exact value of policies; may be empty.
+        estimate: the class of an estimated value function, called as `Class(game)`, for measuring luck without an
+            exact solution; may be empty.
+        afterstates: the module that describes the positions between turns; may be empty.
     """
 
     name: str
@@ -102,7 +102,7 @@ def set_agent_loader(place: str) -> None:
 
 
 def agent_loader() -> str:
-    """Return the place that `set_agent_loader` has set; empty if there is none."""
+    """Return the place that `set_agent_loader` has set; empty before that."""
     return _agent_loader
 
 

@@ -18,8 +18,8 @@ def observation_box(size: int) -> spaces.Box:
 class LegalDiscrete(spaces.Discrete):
     """A `Discrete` whose `sample()` without a mask draws from the actions that are legal now.
 
-    So the usual first lines of a Gymnasium program, `env.step(env.action_space.sample())`, are legal. Pickled or copied
-    it becomes a plain `Discrete`, so that a model saved with it holds no environment.
+    So the usual first lines of a Gymnasium program, `env.step(env.action_space.sample())`, are legal. A pickled or
+    copied space is a plain `Discrete`, so that a model saved with it holds no environment.
     """
 
     def __init__(self, n: int, legal: Callable[[], NDArray[np.int8]]) -> None:

@@ -30,7 +30,7 @@ def _autoreset_mode(given: AutoresetMode | str) -> AutoresetMode:
 
 
 class BatchedEnv(VectorEnv[Array, Array, Array]):
-    """B copies of `SingleAgentEnv` in one compiled batch. With the same seeds they do the same, step for step.
+    """B copies of `SingleAgentEnv` in one compiled batch. With the same seeds they behave the same, step for step.
 
     `infos["action_mask"]` (B, A) int8 marks the legal actions; `action_masks()` returns them at any time. The mask of a
     game that has ended is all zero. In NEXT_STEP mode the next `step` ignores the action there.
@@ -94,8 +94,8 @@ class BatchedEnv(VectorEnv[Array, Array, Array]):
         """Begin an episode in every game, or in the games that the option `reset_mask` (B,) bool picks.
 
         Args:
-            seed: one number s, so that game i gets s + i; or B numbers, None to leave a game's stream as it is; or None
-                to begin the next episode of every stream.
+            seed: one number s, so that game i gets s + i; or B entries, each a number, or None to continue the game's
+                stream; or None to begin the next episode of every stream.
             options: `first_player`, `reset_mask`; other keys are ignored.
 
         Raises:

@@ -1,4 +1,4 @@
-"""The render modes of every game: text, a picture, a window."""
+"""The render modes of every game: text, picture and window."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RENDER_MODES = ("ansi", "rgb_array", "human")
 
 
 class Renderer:
-    """Shows the states of one environment in its render mode. Copies and pickles leave the window out.
+    """Renders the states of one environment in its render mode. Copies and pickles leave the window out.
 
     Raises:
         OptionError: there is no such render mode.

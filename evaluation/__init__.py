@@ -1,8 +1,8 @@
 """Evaluate agents: matches, regret, luck, exact values, tournaments and reports.
 
-`__init__.pyi` lists the public names. Each is imported when it is first used. The modules stand in this order, and each
-imports only from those before it: `intervals`, `results`, `states`; `matches` (schedules, and playing); `measures`
-(regret, luck, sample size, exact values); `sampled` (evaluate by playing); `tournaments`; `reports`.
+`__init__.pyi` lists the public names. Each is imported when it is first used. In this list, each module imports only
+from earlier ones: `intervals`, `results`, `states`; `matches` (schedules, and playing); `measures` (regret, luck,
+sample size, exact values); `sampled` (evaluate by playing); `tournaments`; `reports`.
 """
 
 import lazy_loader

@@ -40,7 +40,7 @@ def evaluate(
     confidence: float = 0.95,
     progress: Callable[[float], None] | None = None,
 ) -> Evaluation:
-    """Play a match between agents, and return how often each won and what its decisions cost.
+    """Play a match between agents, and return the win rates and the regret of their decisions.
 
     Every agent holds every seat equally often. With `duplicate` dice each seed is played once in every seating, and
     the intervals count seeds, not games: games that share their dice are not independent.
@@ -50,12 +50,12 @@ def evaluate(
         agents: at least two: `Agent` objects, names, or paths of models or runs. The same agent may appear more than
             once. Fewer agents than seats are repeated round the table. Of more agents than seats, every choice plays.
         num_games: the least number of games, from 1 to 10^9; it is rounded up to full rounds of all seatings.
-        seed: of the dice and of the agents' own seeds, from 0 to 2^64 - 1.
+        seed: the seed of the dice and of the agents' own seeds, from 0 to 2^64 - 1.
         duplicate: whether all seatings are played with the same dice.
         regret: whether to measure regret, if the game is solved.
         luck: whether to measure luck, if the game is solved or estimated; or the value function to measure it with.
-        worst: how many of each agent's worst decisions to keep, from 0 to 1000.
-        confidence: of all intervals, between 0 and 1.
+        worst: the number of each agent's worst decisions to keep, from 0 to 1000.
+        confidence: the confidence of all intervals, between 0 and 1.
         progress: called with the share of the games that are over, from 0 to 1.
 
     Raises:

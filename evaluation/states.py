@@ -21,7 +21,7 @@ def take(states: States, index: NDArray[np.int64]) -> States:
 
 
 def by_totals(states: States) -> NDArray[np.int64]:
-    """Return an order of the states (D,) in which states with equal totals stand together, then those of one game."""
+    """Return an order of the states (D,) that groups states with equal totals, and in a group those of one game."""
     own = states.scores[np.arange(len(states)), states.mover]
     order: NDArray[np.int64] = np.lexsort((states.seed, states.scores.sum(axis=1), own))
     return order

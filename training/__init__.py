@@ -1,7 +1,7 @@
 """Train agents from configurations, and search for good settings.
 
 `__init__.pyi` lists the public names. Each is imported when it is first used, so that importing this package loads no
-torch. `config` has the configurations, `run` starts and resumes runs; every algorithm has a module of its own: `ppo`,
+torch. `config` has the configurations, `run` starts and resumes runs; every algorithm has its own module: `ppo`,
 `afterstate`, `rllib`.
 """
 

@@ -1,4 +1,4 @@
-"""Train an afterstate agent by TD(λ) in self-play, as a configuration says.
+"""Train an afterstate agent by TD(λ) in self-play.
 
 The present network plays a batch of games to the end; the dice take care of exploration. Then the network learns the
 λ-return of every position between turns: each seat's share of the win (Sutton and Barto, Reinforcement Learning,
@@ -137,7 +137,7 @@ class Learner:
 
     @property
     def done(self) -> int:
-        """How much of `total` is over."""
+        """The finished part of `total`, in the same unit."""
         return self.games
 
     def learn(self) -> None:
@@ -162,7 +162,7 @@ class Learner:
         self.frames += played.decisions
 
     def agent(self) -> AfterstateAgent:
-        """Return the agent that plays by the present network."""
+        """Return an agent that plays with the present network."""
         return AfterstateAgent(self._game, self.network, "learner")
 
     def save_model(self, file: Path) -> None:
@@ -170,7 +170,7 @@ class Learner:
         save_network(self.network, file, self._game)
 
     def save(self, target: Path, seconds: float) -> None:
-        """Save the run between two batches, with the seconds that it has taken."""
+        """Save the run between two batches, with its duration so far in seconds."""
         if target.exists():
             return
         with new_checkpoint(target) as folder:
@@ -179,7 +179,7 @@ class Learner:
             np.savez(folder / STATE, games=self.games, frames=self.frames, seconds=seconds)
 
     def restore(self, folder: Path) -> float:
-        """Restore the run that `save` saved and return the seconds that it had taken. No code is loaded."""
+        """Restore a run from the files of `save` and return its duration in seconds. No code is loaded."""
         with readable_checkpoint(folder):
             self.network.load_state_dict(read_network(folder / MODEL, self._game).state_dict())
             self._optimizer.load_state_dict(torch.load(folder / OPTIMIZER, weights_only=True))

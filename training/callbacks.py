@@ -1,4 +1,4 @@
-"""What happens between the rollouts of a training with MaskablePPO: stages, snapshots, measurements, checkpoints."""
+"""Direct a training with MaskablePPO between its rollouts: stages, snapshots, measurements, checkpoints."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class RunCallback(BaseCallback):
         env: the learner's games.
         league: the opponents.
         folder: the run folder.
-        seconds: the seconds that the run had taken before it was resumed.
-        start: the frames that it had then.
+        seconds: the duration of the run in seconds before it was resumed.
+        start: the run's frames at that time.
         progress: whether to show a progress bar.
         report: called with each measurement, see `write_measurement`.
     """
@@ -84,7 +84,7 @@ class RunCallback(BaseCallback):
         self.bar.update(self.num_timesteps)
 
     def _set_games(self, games: Sequence[Game]) -> None:
-        """Play these games from now on; if they differ from the present ones, all games start anew."""
+        """Switch to these games. If they differ from the present ones, all games are started again."""
         if all(game == batch.game for game, batch in zip(games, self._env.games, strict=True)):
             return
         self._league.play(games)
@@ -101,7 +101,7 @@ class RunCallback(BaseCallback):
         )
 
     def measure(self) -> None:
-        """Measure the present policy against the opponents of the configuration, and write the result down."""
+        """Measure the present policy against the configured opponents, and write the result."""
         network, games = snapshot(self.model.policy), self._config.make_games()
         max_players = max_players_of(self._config.description()["players"])
         agents = [ModelAgent(game, network, name="learner", max_players=max_players) for game in games]

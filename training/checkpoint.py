@@ -46,7 +46,7 @@ def save_checkpoint(
 
 
 def _save_state(folder: Path, model: MaskablePPO, env: GamesVecEnv, league: League, seconds: float) -> None:
-    """Write what a checkpoint holds besides its model."""
+    """Write the state of a run, except the model, into a checkpoint."""
     # The states of two generators: torch's samples actions, NumPy's shuffles minibatches.
     _, numpy_words, numpy_place, *_ = np.random.get_state(legacy=True)  # noqa: NPY002
     arrays: dict[str, Any] = {f"league_{name}": value for name, value in league.snapshot().items()}
@@ -67,7 +67,7 @@ def _save_state(folder: Path, model: MaskablePPO, env: GamesVecEnv, league: Leag
 
 
 def restore(folder: Path, model: MaskablePPO, env: GamesVecEnv, league: League, config: TrainConfig) -> float:
-    """Restore the run that `save_checkpoint` saved and return the seconds that it had taken. No code is loaded."""
+    """Restore a run from the files of `save_checkpoint` and return its duration in seconds. No code is loaded."""
     with readable_checkpoint(folder):
         with zipfile.ZipFile(folder / MODEL) as archive:
             model.policy.load_state_dict(load_weights(archive.read(POLICY)))

@@ -1,4 +1,4 @@
-"""What all trainings share while they run: schedules, the progress bar, measurements, and stopping by Ctrl-C."""
+"""Helpers of all running trainings: schedules, the progress bar, measurements, and stopping by Ctrl-C."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from trialea.training.config import RunConfig
 
 
 class EvenlySpaced:
-    """Moments spread evenly over a run, to be asked for as the run proceeds.
+    """Moments spread evenly over a run. The run queries them as it proceeds.
 
     Args:
-        times: how many moments there are, the last at the end of the run.
+        times: the number of moments, the last at the end of the run.
         total: the length of the run.
-        already: how much of it is over; earlier moments have passed.
+        already: the finished part of the run; earlier moments have passed.
     """
 
     def __init__(self, times: int, total: int, already: int) -> None:
@@ -46,7 +46,7 @@ class TrainingBar:
     Args:
         unit: the unit of a run's length, `"frames"` or `"games"`.
         total: the run's length.
-        done: how much of it is over.
+        done: the finished part of the run.
         shown: whether to show anything.
     """
 

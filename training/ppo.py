@@ -1,4 +1,4 @@
-"""Train a policy with sb3-contrib's MaskablePPO on the batched engine, as a configuration says."""
+"""Train a policy with sb3-contrib's MaskablePPO on the batched engine."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from trialea.training.vec_env import GamesVecEnv
 
 
 class Parts(NamedTuple):
-    """What a training consists of."""
+    """The parts of a training."""
 
     model: MaskablePPO
     env: GamesVecEnv
@@ -38,7 +38,7 @@ class Parts(NamedTuple):
 
 
 def prepare(config: TrainConfig, fresh: bool) -> Parts:
-    """Return the parts of a training; those of a `fresh` one have the weights that `start_from` names, if any."""
+    """Return the parts of a training. A `fresh` training has the weights that `start_from` names, if any."""
     parts = build(config)
     if fresh and config.start_from:
         parts.model.policy.load_state_dict(starting_policies(config)[0])
@@ -76,7 +76,7 @@ def build(config: TrainConfig) -> Parts:
 
 
 def _judges(config: TrainConfig) -> list[ActionValues]:
-    """Return the judge of decisions for each of the games; none if no stage pays regret."""
+    """Return the judge of decisions for each of the games; an empty list if no stage pays regret."""
     judges: list[ActionValues] = []
     if any(stage.reward == "regret" for stage in config.stages):
         for game in config.make_games():
@@ -117,9 +117,9 @@ def run_ppo(
 
 @contextmanager
 def _tensorboard(model: MaskablePPO, run: Path) -> Iterator[None]:
-    """Have a model write its TensorBoard log into a run's folder.
+    """Make a model write its TensorBoard log into a run's folder.
 
-    TensorBoard writes in a thread of its own. An error there also reaches the training, so its traceback isn't printed.
+    TensorBoard writes in a separate thread. Its errors also reach the training, so its traceback isn't printed.
     """
     before = threading.excepthook
 

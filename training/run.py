@@ -1,6 +1,6 @@
-"""Train an agent as a configuration says, in a run folder: start a run, or resume one.
+"""Train an agent from a configuration, in a run folder: start a run, or resume one.
 
-The algorithms are in modules of their own, which are imported only if they are asked for: their packages are large.
+Each algorithm has its own module, which is imported only when it is used, since its packages are large.
 """
 
 from __future__ import annotations

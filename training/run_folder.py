@@ -1,6 +1,6 @@
 """The folder of a training run: its configuration, measurements and checkpoints, whatever the algorithm.
 
-A checkpoint is a folder that is written whole or not at all; what is in it belongs to the algorithm.
+A checkpoint is a folder that is written whole or not at all. Each algorithm decides on the content of its checkpoints.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def save_tensors(tensors: Any, file: Path) -> None:
 
 
 def newest_checkpoint(folder: Path) -> Path | None:
-    """Return the newest checkpoint in a run's folder of checkpoints; None if there is none."""
+    """Return the newest checkpoint in a run's folder of checkpoints; None if it has no checkpoint."""
     found = sorted(path for path in folder.glob("[0-9]*") if path.is_dir())
     return found[-1] if found else None
 
@@ -65,7 +65,7 @@ def check_same(run: Path, checkpoint: Path) -> None:
     changed = [key for key in {**before, **now} if before.get(key) != now.get(key)]
     if changed:
         raise OptionError(
-            f"{run / CONFIG} must be what the run was started with, but {', '.join(changed)} changed. Put back"
+            f"{run / CONFIG} must be as at the start of the run, but {', '.join(changed)} changed. Put back"
             f" {checkpoint / CONFIG}, or start a new run with --set start_from={run}"
         )
 

@@ -1,4 +1,4 @@
-"""Start a run from the network of another: its weights, with a new optimiser, new schedules and a new folder."""
+"""Start a run from the network of another run: copy the weights; optimiser, schedules and folder are new."""
 
 from __future__ import annotations
 

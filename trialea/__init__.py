@@ -8,7 +8,7 @@ import os
 
 import lazy_loader
 
-# In a checkout the subpackages stand beside this folder, which Python takes for the whole package if it starts there.
+# In a checkout the subpackages are beside this folder. If Python starts there, it takes this folder for the package.
 if not os.path.isdir(os.path.join(os.path.dirname(__file__), "envs")):
     __path__.append(os.path.dirname(os.path.dirname(__file__)))
 

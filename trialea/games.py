@@ -1,4 +1,4 @@
-"""The games of this library, and what each of them brings: agents, solver, exact values, estimates.
+"""The games of this library, each with its agents, solver, exact values and estimates.
 
 Importing this module registers them. To add a game, add its `GameSpec` here; docs/design.md lists what it needs.
 """

@@ -133,7 +133,7 @@ def make_chain(players: int, even_ends_round: bool) -> Chain:
 
 
 def _throws(dice: int) -> Iterator[tuple[int, int, int, float]]:
-    """Yield the outcomes of throwing so many dice: how many go left, go right and stay, and the probability.
+    """Yield the outcomes of a throw: the numbers of dice that go left, go right and stay, and the probability.
 
     A 3 goes left, a 5 right; 2, 4 and 6 stay; a 1 leaves the game.
     """
@@ -174,10 +174,10 @@ def throws_made(chain: Chain) -> Floats:
 
 
 def expectations(chain: Chain, gains: Floats) -> Floats:
-    """Return what each seat expects to gain until the round's end, (S, n), from the thrower to the left.
+    """Return the expected gain of each seat until the round's end, (S, n), from the thrower to the left.
 
-    To turn the table is to rotate the seats. The Fourier transform over the seats makes a rotation a factor, so each
-    frequency has S linear equations of its own.
+    A turn of the table rotates the seats. The Fourier transform over the seats makes a rotation a factor, so each
+    frequency has a separate system of S linear equations.
 
     Args:
         chain: the round.

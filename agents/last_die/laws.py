@@ -1,6 +1,6 @@
-"""The probability distributions of a round of Last Die: its number of throws, and the points that it brings.
+"""The probability distributions of a round of Last Die: its number of throws and its points.
 
-They follow the chain forward, throw by throw, until the probability of what is left is below `CUT`.
+The functions follow the chain forward, throw by throw, until the probability of a further throw is below `CUT`.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def points_laws(chain: Chain) -> tuple[Floats, Floats]:
 
 
 def _more(walk: Floats, by: int) -> Floats:
-    """Shift the last axis: the same with so many units more."""
+    """Shift the last axis by a number of units."""
     after = np.zeros_like(walk)
     after[..., by:] = walk[..., :-by]
     return after

@@ -1,4 +1,4 @@
-"""The exact solution of Last Die: what every seat can expect, in points.
+"""The exact solution of Last Die: every seat's expected points.
 
 Nobody decides anything, so a round is a Markov chain (`trialea.agents.last_die.chain`), and a game is a number of
 independent rounds. The house variant `steer`, in which players decide, has no solution here.
@@ -42,8 +42,8 @@ class Solution:
             Seats count from the thrower to the left.
         throws: (S, n), the throws that each seat expects to make in the rest of the round.
         residual: the largest error in the equations of `values` and `throws`.
-        seconds: how long the computation took.
-        unit: of the values: points.
+        seconds: the time of the computation.
+        unit: the unit of the values, points.
     """
 
     unit: Literal["points"] = "points"
@@ -149,7 +149,7 @@ def _check_no_decisions(game: Game) -> None:
 
 
 class SolverAgent:
-    """Throws the dice, which is the one action.
+    """An agent that throws the dice, its only action.
 
     Raises:
         OptionError: the game has `steer`.

@@ -1,1 +1,1 @@
-"""Agents and exact solutions for No Dice. `solver.py` is the way in; the others are its parts."""
+"""Agents and exact solutions for No Dice. Start reading in `solver.py`."""

@@ -11,7 +11,7 @@ from trialea.envs.game import Game, States
 
 
 class GreedyAgent:
-    """An agent that plays each turn for the least expected score, exactly, whatever the totals are.
+    """An agent that minimises the expected score of each turn exactly, whatever the totals are.
 
     Among actions with the same expected score it prefers to stop with the fewest points, else it takes the first.
     """

@@ -55,7 +55,7 @@ class NoDicePolicyTable:
         judged: the same, (T, …, throws, 3) by the number of throws made less 1. The last axis has the expected regret
             of the mover's decisions in its turn, the expected number of those that matter, and of those without regret
             among them. Empty if the policy was not judged.
-        states: the number of decisions that the agent was asked for.
+        states: the number of states in which the agent was queried.
     """
 
     name: str
@@ -206,7 +206,7 @@ def _check_depends_on_position_alone(game: Game, agent: Agent) -> None:
     ):
         raise OptionError(
             f"agent {agent.name!r} cannot be valued exactly: its policy must depend on totals, dice and throws made"
-            " alone, but it does not do the same with another seat, seed or number of turns played"
+            " alone, but it changes with the seat, the seed or the number of turns played"
         )
 
 

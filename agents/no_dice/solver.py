@@ -79,7 +79,7 @@ class _Group(NamedTuple):
 
 
 class _Policies:
-    """The choices that are played in the positions of a table, computed when they are needed."""
+    """The choices in the positions of a table, computed at their first use."""
 
     def __init__(self, table: NDArray[np.float64], fewer: NDArray[np.float64], game: Game) -> None:
         self._table, self._fewer, self._target = table, fewer, game.options.target
@@ -233,7 +233,7 @@ class NoDiceSolution:
 
     @property
     def certificate(self) -> Certificate:
-        """The error bounds of the solution. They are computed at the first use, which takes as long as solving."""
+        """The error bounds of the solution. Their first use computes them, which takes as long as solving."""
         if self._certificate is None:
             self.certify(None, THREADS)
         assert self._certificate is not None
@@ -371,13 +371,13 @@ def solve(game: Game, progress: Progress | None = None, parallel: str = THREADS)
 
 
 def compute(game: Game, progress: Progress | None = None) -> NoDiceSolution:
-    """Return the exact solution, computed anew without the cache; see `solve`."""
+    """Compute and return the exact solution without the cache; see `solve`."""
     return _solve(game, fill, progress, THREADS)
 
 
 @lru_cache(maxsize=8)
 def _shared(game: Game) -> NoDiceSolution:
-    """Return one solution for all agents of a process that play the same game; it takes time and memory."""
+    """Return the solution, which all agents of a process share, since it takes time and memory."""
     return solve(game)
 
 

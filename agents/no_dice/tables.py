@@ -35,7 +35,7 @@ from trialea.envs.game import Game
 
 Kind = Literal["values", "replies"]
 Known = Callable[[Kind, int], NDArray[np.float64]]
-"""The finished table of a kind for so many players, (T^n, …)."""
+"""A function from a kind of table and a number n of players to the finished table, (T^n, …)."""
 
 QUICK = 100_000  # positions: a table of more is made only on request
 _IN_PARTS = 10_000  # positions: a table of more takes seconds, and is kept in parts while it is made
@@ -162,7 +162,7 @@ def kept_table(kind: Kind, game: Game) -> tuple[NDArray[np.float64], dict[str, A
 def made_table(
     kind: Kind, game: Game, known: Known, progress: Callable[[float], None] | None = None, parallel: str = THREADS
 ) -> tuple[NDArray[np.float64], dict[str, Any]]:
-    """A table from the disk, or made by `fill` and kept."""
+    """Return a table from the cache, or compute it with `fill` and cache it."""
     description = description_of(kind, game)
     check_parallel(parallel)
     found = cached_array(description, lambda: fill(kind, game, known, progress, parallel))
@@ -173,13 +173,13 @@ def made_table(
 
 
 Divide = Callable[[int, NDArray[np.int64]], Rows]
-"""Works out all cycles of a total, given their codes."""
+"""A function that computes all cycles of a total, given their codes."""
 
 
 def _part(
     filling: Filling, total: int, codes: NDArray[np.int64], divide: Divide, parts: Path | None
 ) -> tuple[NDArray[np.float64], dict[str, Any]]:
-    """Return the rows of a total: from the disk, or worked out and, if there is a folder of parts, kept."""
+    """Return the rows of a total from the disk; else compute them, and store them if there is a folder of parts."""
     description = _part_description(filling, total)
     found = None if parts is None else stored_array(description, parts)
     if found is not None:
@@ -259,7 +259,7 @@ def _processes(filling: Filling, name: str, parts: Path | None) -> Iterator[Divi
 
 
 class _Replica:
-    """A table that another process is computing, read from the disk as it grows."""
+    """A table that another process computes, read from the disk while it grows."""
 
     def __init__(self, kind: Kind, game: Game, parts: Path) -> None:
         def known(kind: Kind, num_players: int) -> NDArray[np.float64]:

@@ -78,7 +78,7 @@ def choose(states: Any, tables: Any, out: Any) -> None:
 
 
 class GreedyAgent:
-    """An agent that takes the most points now, multiplied, and does not look ahead.
+    """An agent that takes the most multiplied points now, without looking ahead.
 
     If it can write, it writes where the throw counts most. Otherwise it keeps the dice of the figure in whose row they
     now count most, and throws the others again; if no die or every die would be kept, it throws all five. It passes if

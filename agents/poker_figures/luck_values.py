@@ -1,4 +1,4 @@
-"""Values of positions of Poker Figures for every seat, by the reference agent's estimate. They serve to measure luck.
+"""Values of positions of Poker Figures for every seat, by the reference agent's estimate, to measure luck.
 
 Between turns the estimate (`trialea.agents.poker_figures.estimate`) gives the share of the win that each position is
 worth. From there the turn is solved backwards, as the reference agent solves it. F_k is the value of throwing all five
@@ -10,7 +10,7 @@ With two players, the value of passing is what the other player's turn leaves. T
 the same number, so both are solved together.
 
 The values are therefore not exact. But every value before a throw, also before the next player's first throw, is the
-exact mean of the values after it. That is what the measure of luck needs.
+exact mean of the values after it. The measure of luck requires this property.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ class PokerFiguresPolicyTable:
         judged: (T, N, 3, 3, 3) float64, by k and throws made less 1: what is expected of the policy's decisions until
             it writes next: their regret, how many are not trivial, and how many of those are without regret. Empty
             if it was not judged.
-        states: the number of decisions that the agent was asked for.
+        states: the number of states in which the agent was queried.
     """
 
     name: str

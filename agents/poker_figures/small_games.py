@@ -180,7 +180,7 @@ def place_of(game: Game, position: Sequence[int] = ()) -> tuple[int, int]:
         position: see `SmallGameSolution.value`; by default the start.
 
     Raises:
-        OptionError: no such position comes up.
+        OptionError: the game cannot reach such a position.
     """
     rows = np.flatnonzero(game.tables.played).tolist()
     given = tuple(position) or (2 * game.options.max_turns, *(0,) * (4 * len(rows)))
@@ -196,7 +196,7 @@ def place_of(game: Game, position: Sequence[int] = ()) -> tuple[int, int]:
     cells[:, rows], sums[:, rows] = numbers[:, :, 0].T, numbers[:, :, 1].T
     found = position_in(moves_of(game).space, cells, sums)
     if found < 0:
-        raise OptionError(f"no unfinished game has the position {','.join(map(str, given))}")
+        raise OptionError(f"a position must be one of an unfinished game, got {','.join(map(str, given))}")
     return turns, int(found)
 
 
@@ -211,7 +211,7 @@ def moves_of(game: Game) -> Moves:
 
 
 def check_solvable(game: Game) -> None:
-    """Raise `OptionError` if the game is too large, or of a kind that is not solved here."""
+    """Raise `OptionError` if the game is too large, or of a kind that can't be solved here."""
     options = game.options
     if game.num_players != 2:
         raise OptionError(f"players must be 2 to solve Poker Figures, got {game.num_players}")
@@ -236,7 +236,7 @@ def solve_small_game(game: Game, progress: Progress | None = None) -> SmallGameS
             take more than about ten seconds are computed only if it is given.
 
     Raises:
-        OptionError: the game is too large or of another kind; or its table takes long to make and is not there yet.
+        OptionError: the game is too large or of another kind; or its table takes long and is not in the cache.
     """
     check_solvable(game)
     description = {"table": "win_share", **game.description()}
@@ -252,7 +252,7 @@ def solve_small_game(game: Game, progress: Progress | None = None) -> SmallGameS
 
 
 def compute(game: Game, progress: Progress | None = None) -> tuple[NDArray[np.float64], dict[str, Any]]:
-    """Compute the table (2 max_turns + 1, N) anew; return it with the seconds that it took."""
+    """Compute the table (2 max_turns + 1, N) without the cache; return it with the time in seconds."""
     small = make_moves(Options(rows="AD", columns=1))
     solve_positions(new_stages(small), blocks_of(np.arange(1), small.levels), small)  # compile before the clock starts
     began = time.perf_counter()
@@ -278,5 +278,5 @@ def fill_table(values: NDArray[np.float64], moves: Moves, progress: Progress | N
 
 @lru_cache(maxsize=4)
 def shared_solution(game: Game) -> SmallGameSolution:
-    """Return one solution for all agents of a process that play the same game."""
+    """Return the solution, which all agents of a process share."""
     return solve_small_game(game)

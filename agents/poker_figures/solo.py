@@ -261,7 +261,7 @@ def solve_solo(game: Game, turns: int, progress: Callable[[float], None] | None 
     """Return the exact values of `turns` turns for one player, from the cache on disk or computed.
 
     Args:
-        game: the game whose options are played. What concerns other players or the end makes no difference.
+        game: the game whose options are played. Options about other players or the end have no effect.
         turns: from 1 to 1000; together with all fillings at most 10^8 values.
         progress: called with the share of the work that is done, from 0 to 1.
     """
@@ -280,7 +280,7 @@ def solve_solo(game: Game, turns: int, progress: Callable[[float], None] | None 
 def compute(
     game: Game, turns: int, progress: Callable[[float], None] | None = None
 ) -> tuple[NDArray[np.float64], dict[str, Any]]:
-    """Compute the table (turns + 1, size) anew; return it with the seconds that it took."""
+    """Compute the table (turns + 1, size) without the cache; return it with the time in seconds."""
     sheet = make_sheet(game.options)
     values = np.zeros((turns + 1, sheet.size))
     small = Options(rows="AD", columns=1, sum_throws=game.options.sum_throws)

@@ -31,8 +31,8 @@ def solve(
     Args:
         game: the game; for the solo table, the one whose options are played.
         progress: called with the share of the work that is done, from 0 to 1.
-        turns: from 1 to 1000: the greatest expected score of one player who has so many turns, for every filling of
-            the sheet.
+        turns: from 1 to 1000. If given, the result is the greatest expected score of one player in this number of
+            turns, for every filling of the sheet.
 
     Raises:
         OptionError: the game is too large, or of a kind that is not solved.
@@ -69,7 +69,7 @@ class SolverAgent:
     The solution's play maximises its share of the win against a player who does the same.
 
     Attributes:
-        solution: what it plays; None where it plays as the reference agent.
+        solution: the solution that it plays; None if it plays as the reference agent.
     """
 
     name = "solver"

@@ -31,7 +31,7 @@ def why_illegal(game: Game, state: Any, action: int) -> str:
 
 
 def dice(count: int) -> str:
-    """`"1 die"`, `"2 dice"`."""
+    """Return a number of dice in words: `"1 die"`, `"2 dice"`."""
     return f"{count} die" if count == 1 else f"{count} dice"
 
 
@@ -76,7 +76,7 @@ def seating_throws(game: Game, state: Any) -> list[list[int]]:
 
 
 def opening(game: Game, state: Any) -> dict[str, NDArray[np.int64]]:
-    """Return what a reset reports: how the players threw for the seats. Empty with `seating="fixed"`.
+    """Return the report of a reset: the throws for the seats. Empty with `seating="fixed"`.
 
     Three arrays (P,) int64: `seating_order`, the players clockwise from the first opener; `seating_total`, the total of
     each player's first throw; `seating_throws`, how often each player threw, more than once after equal totals.
@@ -129,7 +129,7 @@ def parse_action(game: Game, state: Any, line: str) -> int | None:
 
 
 def menu(game: Game, state: Any) -> list[list[int]]:
-    """Return the legal actions to be picked from a list, each a group of its own."""
+    """Return the legal actions for a numbered list, each as a separate group."""
     return [[action] for action in range(int(state.sent) + 1)]
 
 

@@ -84,7 +84,7 @@ def why_illegal(game: Game, state: Any, action: int) -> str:
 
 
 def opening(game: Game, state: Any) -> dict[str, NDArray[np.int64]]:
-    """Return what a reset reports: nothing, since the players agree who begins."""
+    """Return the report of a reset, which is empty, since the players agree who begins."""
     return {}
 
 
@@ -103,7 +103,7 @@ def how_to(game: Game, state: Any) -> list[str]:
 def parse_action(game: Game, state: Any, line: str) -> int | None:
     """Return the action for a typed line such as `"r 0 3"`, `"r 03"` or `"r all"`, legal or not.
 
-    None if it is none of the game's commands.
+    Return None if the line is not one of the game's commands.
 
     Raises:
         IllegalActionError: it is a rethrow, but names no dice or dice that do not exist.
@@ -121,9 +121,9 @@ def parse_action(game: Game, state: Any, line: str) -> int | None:
 
 
 def menu(game: Game, state: Any) -> list[list[int]]:
-    """Return the legal actions to be picked from a list, in groups of the same effect, the simplest first.
+    """Return the legal actions for a numbered list, in groups with the same effect, the simplest first.
 
-    Here: every way to stop, a group for each score, from the lowest.
+    These are the ways to stop, with a group for each score, from the lowest.
     """
     scores = game.tables.scores[outcome_index(state.dice)]
     groups: dict[int, list[int]] = {}

@@ -48,7 +48,7 @@ def _faces(state: Any) -> list[str]:
 
 
 def _status(game: Game, state: Any) -> tuple[str, str]:
-    """Return the line that says who is to move or has won, and the number of the throw."""
+    """Return the line with the player to move or the winner, and the number of the throw."""
     if state.over:
         return f"player_{state.mover} wins", ""
     made, limit = int(state.throws), game.options.throws

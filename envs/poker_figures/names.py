@@ -145,7 +145,7 @@ def _why_not_taken(game: Game, state: Any, row: int) -> str:
 
 
 def opening(game: Game, state: Any) -> dict[str, NDArray[np.int64]]:
-    """Return what a reset reports: nothing, since the players agree who begins."""
+    """Return the report of a reset, which is empty, since the players agree who begins."""
     return {}
 
 
@@ -180,7 +180,7 @@ def how_to(game: Game, state: Any) -> list[str]:
 def parse_action(game: Game, state: Any, line: str) -> int | None:
     """Return the action for a typed line such as `"r 0 3"`, `"r all"`, `"w D"`, `"s D"` or `"p"`, legal or not.
 
-    None if it is none of the game's commands.
+    Return None if the line is not one of the game's commands.
 
     Raises:
         IllegalActionError: it is a rethrow without dice or with dice that do not exist, or names no row.
@@ -204,7 +204,7 @@ def parse_action(game: Game, state: Any, line: str) -> int | None:
 
 
 def menu(game: Game, state: Any) -> list[list[int]]:
-    """Return the legal actions to be picked from a list, each a group of its own: all but the rethrows."""
+    """Return the legal actions for a numbered list, each as a separate group: all but the rethrows."""
     single = np.array([state], game.state_dtype).view(np.recarray)
     return [[action] for action in np.flatnonzero(game.masks(single)[0]).tolist() if action >= NUM_REROLLS]
 

@@ -63,7 +63,7 @@ def _status(game: Game, state: Any) -> tuple[str, str]:
 
 
 def _winners(game: Game, state: Any) -> str:
-    """`"player_1 wins"`, `"players 0 and 2 share the win"` or `"all share the win"`."""
+    """Return `"player_1 wins"`, `"players 0 and 2 share the win"` or `"all share the win"`."""
     winners = [str(seat) for seat in range(game.num_players) if state.share[seat]]
     if len(winners) == 1:
         return f"player_{winners[0]} wins"
@@ -73,7 +73,7 @@ def _winners(game: Game, state: Any) -> str:
 
 
 def _aside(state: Any) -> str:
-    """Return the points that are set aside in this turn, in words; empty if there are none."""
+    """Return the points that are set aside in this turn, in words; empty without any."""
     return f"set aside for {ROW_NAMES[state.bound - 1]}: {state.aside}" if state.bound else ""
 
 

@@ -1,1 +1,1 @@
-"""Matches between agents: who sits where with which dice, and how the games are played."""
+"""Matches between agents: the seats and dice of each game, and the play of the games."""

@@ -1,4 +1,4 @@
-"""The games of a match, the decisions in them, and the errors of a match that an agent broke off.
+"""The games of a match, the decisions in them, and the errors if a failing agent ends the match early.
 
 Playing is in `trialea.evaluation.matches.play`.
 """
@@ -190,7 +190,7 @@ def raise_unfinished(
 
 
 def distinct_names(names: Sequence[str]) -> list[str]:
-    """Return the names, with "(2)", "(3)" … added to those that came before."""
+    """Return the names, with "(2)", "(3)" … added to repeated ones."""
     distinct: list[str] = []
     for name in names:
         candidate, number = name, 1

@@ -43,7 +43,7 @@ def play_match(
         agents: k agents or names, at least 2; the same one may appear more than once. Named agents have the seed 0.
         num_games: the least number of games, from 1 to 10^9; it is rounded up to full rounds of all R seatings (see
             `make_seatings`).
-        seed: of all dice, from 0 to 2^64 - 1.
+        seed: the seed of all dice, from 0 to 2^64 - 1.
         duplicate: whether each round of seatings is played with one seed, so that every agent meets the same dice in
             the same seat.
         progress: called with the share of the games that are over, from 0 to 1.

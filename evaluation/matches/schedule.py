@@ -27,7 +27,7 @@ class Schedule:
     Attributes:
         seatings: (R, n) int64, the number of the agent in each seat.
         games: G, a multiple of R.
-        seed: of all dice.
+        seed: the seed of all dice.
         duplicate: whether each round of R games shares its dice, and so is one unit; if not, each game is a unit.
     """
 

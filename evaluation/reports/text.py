@@ -8,9 +8,9 @@ from trialea.evaluation.results import RegretUnit, SampleSize
 LUCK_SOURCES = {
     "solution": "the exact solution",
     "estimate": "an estimate",
-    "given": "a value function of your own",
+    "given": "your own value function",
 }
-"""Where the values of `Evaluation.luck_values` come from."""
+"""The sources of luck's values in words, by `Evaluation.luck_values`."""
 
 
 def percent(rate: float) -> str:

@@ -33,12 +33,12 @@ class TournamentConfig(Settings):
         tables: with more agents than seats: `"all"` choices of agents, or the least number of tables, at which all
             agents sit equally often and every two meet.
         games: the least number at each table; rounded up so that its agents hold all its seats equally often.
-        seed: of the dice and of the agents' own seeds.
+        seed: the seed of the dice and of the agents' own seeds.
         duplicate: whether all tables play all their seatings with the same dice.
         regret: whether to measure regret, if the game is solved.
         luck: whether to measure luck, if the game is solved or estimated.
-        worst: how many of each agent's worst decisions to keep.
-        confidence: of all intervals.
+        worst: the number of each agent's worst decisions to keep.
+        confidence: the confidence of all intervals.
         anchor: the agent whose rating is 0; by default the mean rating is 0.
         resamples: the number of resamples of the units, for the intervals of ratings.
         block: games that are played and saved together.
@@ -137,5 +137,5 @@ def load_tournament_config(path: str | Path, changes: Sequence[str] = ()) -> Tou
 
 
 def shipped_configs() -> list[str]:
-    """The tournaments that the package brings, as paths that `load_tournament_config` takes."""
+    """Return the bundled tournaments, as paths that `load_tournament_config` takes."""
     return shipped(FOLDER)

@@ -62,7 +62,7 @@ def standings(evaluation: Evaluation, match: Match, resamples: int = 1000, ancho
     Args:
         evaluation: the summary of the match.
         match: its games.
-        resamples: of the units, for the intervals of ratings.
+        resamples: the number of resamples of the units, for the intervals of ratings.
         anchor: the agent whose rating is 0; if empty, the mean rating is 0.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Run tournaments: every agent against every other, in blocks that any number of processes play and a folder keeps.
+"""Run tournaments, every agent against every other, in blocks that many processes can play and a folder stores.
 
 `run_tournament` begins one, `resume_tournament` continues it, `read_tournament` reads its results.
 """

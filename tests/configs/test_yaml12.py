@@ -56,7 +56,7 @@ def test_scalar_has_its_yaml_1_2_type(text: str | bytes, value: Any) -> None:
         ("!!binary aGk=", "tags are not supported"),
         ("{1: 2}", "keys must be text, got 1: put it in quotes, line 1"),
         ("x: 1\n? [a]\n: 3", "keys must be text, got a list or a mapping, line 2"),
-        ("a: 1\nb: 2\na: 3", "the key 'a' stands twice, line 3"),
+        ("a: 1\nb: 2\na: 3", "the key 'a' appears twice, line 3"),
         ("9" * 5000, "at most 400 digits"),
         ("0x" + "f" * 5000, "at most 400 digits"),
         ("a: 1\n---\nb: 2", "another document"),

@@ -110,7 +110,7 @@ def test_invalid_value_raises_and_names_its_key(changes: dict[str, Any], named: 
         ("a: [1", "not valid YAML"),
         ("[1, 2]", "must hold a mapping"),
         ("", "must hold a mapping"),
-        ("seed: 1\nseed: 2", "the key 'seed' stands twice"),
+        ("seed: 1\nseed: 2", "the key 'seed' appears twice"),
     ],
 )
 def test_file_that_is_not_a_valid_mapping_raises(text: str, named: str, tmp_path: Path) -> None:

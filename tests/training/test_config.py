@@ -216,8 +216,8 @@ def test_last_of_two_changes_of_a_key_wins() -> None:
     [
         ("frames", "key=value, got frames"),
         ("=3", "key=value, got =3"),
-        ("frames.x=3", "frames has no keys of its own"),
-        ("stages.0.until=1", "stages has no keys of its own"),
+        ("frames.x=3", "frames has no nested keys"),
+        ("stages.0.until=1", "stages has no nested keys"),
         ("frames=[", "frames=.* is not valid YAML"),
         ("no_such_key=1", "no_such_key"),
         ("ppo.no_such_key=1", "ppo.no_such_key"),

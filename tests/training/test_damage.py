@@ -54,7 +54,7 @@ def test_run_with_an_edited_configuration_does_not_resume(
     text = file.read_text()
     file.write_text(text.replace(*change))
     with pytest.raises(
-        OptionError, match=rf"must be what the run was started with, but {named} changed. Put back .*config\.yaml"
+        OptionError, match=rf"must be as at the start of the run, but {named} changed. Put back .*config\.yaml"
     ):
         resume(unfinished, progress=False)
     newest = newest_checkpoint(unfinished / "checkpoints")

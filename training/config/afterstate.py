@@ -16,13 +16,13 @@ class AfterstateConfig(RunSettings):
     Attributes:
         algorithm: always `"afterstate"`.
         games: games of self-play in the whole run.
-        batch: games that are played at once and then learnt from.
-        td_lambda: how far ahead the target of a position looks: 0: to the next position; 1: to the end of the game.
-        epochs: how often each batch's positions are gone through.
-        batch_size: positions in a step of Adam.
-        learning_rate: of Adam.
-        hidden: units of the network's hidden layers.
-        checkpoints: into how many equal parts checkpoints divide the run.
+        batch: games that are played together before each update.
+        td_lambda: how far ahead the target of a position looks: from 0, the next position, to 1, the end of the game.
+        epochs: the number of passes over each batch's positions.
+        batch_size: positions in each step of Adam.
+        learning_rate: the learning rate of Adam.
+        hidden: the units of the network's hidden layers.
+        checkpoints: the number of equal parts into which checkpoints divide the run.
         measure: the measurements during the run.
     """
 

@@ -1,8 +1,7 @@
-"""What the configurations of all trainings share.
+"""The common part of the configurations of all trainings.
 
-The upper bounds here and in the other modules keep a slip of the keyboard from reaching torch or the file system. They
-are far above any sensible value. Whether a configuration fits into the machine's memory is `trialea.training.memory`'s
-question.
+The upper bounds here and in the other modules stop a typing error before it reaches torch or the file system. They are
+far above any sensible value. `trialea.training.memory` checks whether a configuration fits into the machine's memory.
 """
 
 from __future__ import annotations
@@ -29,10 +28,10 @@ Rows = Annotated[Whole, Field(ge=1, le=10**9)]
 """A number of samples in a minibatch."""
 
 Epochs = Annotated[Whole, Field(ge=1, le=10**4)]
-"""How often a batch is gone through."""
+"""A number of passes over a batch."""
 
 Times = Annotated[Whole, Field(ge=1, le=10**4)]
-"""How often something happens during a run."""
+"""A number of times that something happens during a run."""
 
 Widths = Annotated[tuple[Annotated[Whole, Field(ge=1, le=10**6)], ...], Field(max_length=100)]
 """The units of each hidden layer of a network."""
@@ -55,10 +54,10 @@ class Ramp(Settings):
 
 
 class Measure(Settings):
-    """How the policy is measured during training.
+    """The measurements of the policy during training.
 
     Attributes:
-        times: how often, evenly over the run.
+        times: the number of measurements, evenly spaced over the run.
         games: games against each opponent at each measurement.
         opponents: names or paths of agents.
     """

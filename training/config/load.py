@@ -13,19 +13,19 @@ from trialea.training.config.ppo import TrainConfig
 from trialea.training.config.rllib import RllibConfig
 
 RunConfig: TypeAlias = TrainConfig | AfterstateConfig | RllibConfig
-"""What decides a run, whatever its algorithm."""
+"""The configuration of a run with any algorithm."""
 
 ALGORITHMS: dict[str, type[AfterstateConfig | RllibConfig]] = {"afterstate": AfterstateConfig, "rllib": RllibConfig}
-"""The configurations that the key `algorithm` chooses; without it MaskablePPO's is meant."""
+"""The configurations by the key `algorithm`. Without this key the configuration is MaskablePPO's."""
 
 
 def load_config(path: str | Path, changes: Sequence[str] = ()) -> RunConfig:
     """Read the configuration of a training from a YAML file, change it and check it.
 
     Args:
-        path: a file; or the path of one that ships with the package, such as `configs/no_dice.yaml`.
-        changes: `key=value` items, with dots into nested keys (`ppo.n_steps=64`) and the value in YAML. A nested key is
-            laid over what the file says, or over the default where it says nothing.
+        path: a file; or the path of a bundled one, such as `configs/no_dice.yaml`.
+        changes: `key=value` items, with dots for nested keys (`ppo.n_steps=64`) and the value in YAML. The other keys
+            of a nested mapping keep their values.
 
     Returns:
         The configuration of MaskablePPO, or of the algorithm that the key `algorithm` names.
@@ -51,5 +51,5 @@ def load_config(path: str | Path, changes: Sequence[str] = ()) -> RunConfig:
 
 
 def shipped_configs() -> list[str]:
-    """Return the trainings that the package brings, as paths that `load_config` takes."""
+    """Return the bundled trainings, as paths that `load_config` takes."""
     return shipped()

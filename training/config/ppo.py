@@ -30,14 +30,14 @@ Steps = Annotated[Whole, Field(ge=1, le=10**6)]
 
 
 class Stage(Settings):
-    """A part of the run with a reward and a horizon of its own.
+    """A part of the run with its own reward and horizon.
 
     Attributes:
         until: the share of the run's frames at which the stage ends.
-        reward: what the learner is paid, see `trialea.envs.game.Reward`; or `"regret"`: the cost of each decision by
-            the judge's values, in which there is no luck.
+        reward: the learner's reward, see `trialea.envs.game.Reward`; or `"regret"`: minus the cost of each decision by
+            the judge's values, which contains no luck.
         horizon: `"game"`; or `"turn"` or `"decision"`: nothing after the learner's turn or decision counts.
-        options: game options that differ in this stage. All games start anew where they change. The sizes of
+        options: game options that differ in this stage. If they change, all games are started again. The sizes of
             observations and actions must stay the same.
     """
 
@@ -48,7 +48,7 @@ class Stage(Settings):
 
 
 class Ppo(Settings):
-    """The settings of MaskablePPO, under sb3-contrib's names where it has them."""
+    """The settings of MaskablePPO, under sb3-contrib's names where they exist."""
 
     environments: GamesAtOnce = 1024
     n_steps: Steps = 32
@@ -79,12 +79,12 @@ class TrainConfig(RunSettings):
         seat: the learner's seat: a number, `"random"` or `"rotate"`.
         opponents: the weight of each kind of opponent: an agent's name or path, or `"past"` for the learner's past
             selves.
-        judge: the agent by whose action values the reward `"regret"` is worked out: a name or path.
-        past_selves: how many snapshots of the learner are kept as opponents, the newest ones.
-        priority: which of them are drawn more often, see `trialea.training.league.League`.
-        snapshots: into how many equal parts snapshots divide the run.
+        judge: the name or path of the agent whose action values give the reward `"regret"`.
+        past_selves: the number of snapshots of the learner that are kept as opponents, the newest ones.
+        priority: which snapshots are drawn more often, see `trialea.training.league.League`.
+        snapshots: the number of equal parts into which snapshots divide the run.
         stages: the run's parts, in order; the last must end at 1.
-        checkpoints: into how many equal parts checkpoints divide the run.
+        checkpoints: the number of equal parts into which checkpoints divide the run.
         ppo: the algorithm's settings.
         measure: the measurements during the run.
     """
@@ -160,7 +160,7 @@ class TrainConfig(RunSettings):
             self.make_games(stage)
 
     def description(self) -> dict[str, Any]:
-        """Return what the policy is for: a game's description, with all numbers of players if there are several."""
+        """Return the description of the policy's game, with a list of the numbers of players if there are several."""
         described = self.make_game().description()
         return {**described, "players": list(self.players)} if isinstance(self.players, tuple) else described
 

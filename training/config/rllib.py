@@ -25,12 +25,12 @@ class RllibConfig(RunSettings):
     Attributes:
         algorithm: always `"rllib"`.
         frames: decisions of all seats in the whole run.
-        reward: what the players are paid, see `trialea.envs.game.Reward`.
+        reward: the players' reward, see `trialea.envs.game.Reward`.
         policies: `"shared"`: one for all seats; `"seats"`: one for each seat.
         env_runners: the number of processes that play, on any node of the cluster; 0: the process that learns plays.
         address: the address of the cluster; empty: start Ray on this machine for this run alone.
         patience: the seconds after which a run ends with an error if no env runner answers.
-        checkpoints: into how many equal parts checkpoints divide the run.
+        checkpoints: the number of equal parts into which checkpoints divide the run.
         ppo: the algorithm's settings.
         measure: the measurements during the run.
     """

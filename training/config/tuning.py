@@ -44,7 +44,7 @@ class Range(Settings):
 
     @property
     def whole(self) -> bool:
-        """Whether the numbers are whole."""
+        """True if the numbers are whole."""
         return isinstance(self.low, int) and isinstance(self.high, int)
 
     def samples(self) -> tuple[float, ...]:
@@ -53,7 +53,7 @@ class Range(Settings):
         return (self.low, self.high) if self.whole else (self.low, min(between, self.high), self.high)
 
     def suggest(self, trial: Trial, key: str) -> str:
-        """Return what Optuna's trial takes for a key, in YAML."""
+        """Return the value that Optuna's trial suggests for a key, in YAML."""
         if self.whole:
             step = int(self.step or 1)
             return on_one_line(trial.suggest_int(key, int(self.low), int(self.high), step=step, log=self.log))
@@ -65,13 +65,13 @@ class TuneConfig(Settings):
 
     Attributes:
         study: the study's name, without slashes.
-        base: the training's configuration: a file, or one that ships with the package.
-        changes: changes to that for every trial: `key=value` items, as `--set` takes them.
-        space: what is searched: for each key, with dots into nested ones, a `Range` or the list of its values.
+        base: the training's configuration: a file, or a bundled one.
+        changes: changes to the base for every trial: `key=value` items, as `--set` takes them.
+        space: the search space: for each key, with dots for nested keys, a `Range` or the list of its values.
         trials: the number of trainings, pruned ones included.
-        startup: how many of them are drawn at random; no trial is pruned before this many are finished.
-        seed: the seed of the search; the trainings' seed is a key of theirs.
-        metric: what to minimise (`regret`) or maximise (`optimal_share`, `win_rate/<opponent>`) at the end of the
+        startup: the number of first trials that are drawn at random; no trial is pruned before this many are complete.
+        seed: the seed of the search; the trainings have their own key `seed`.
+        metric: the figure to minimise (`regret`) or maximise (`optimal_share`, `win_rate/<opponent>`) at the end of the
             training, by the names of `metrics.jsonl`; by default regret if the game is solved, else the win rate
             against the first opponent.
         pruner: `"median"`: a trial stops if its best measurement so far is worse than the median of the others' at the
@@ -124,5 +124,5 @@ def load_tuning_config(path: str | Path, changes: Sequence[str] = ()) -> TuneCon
 
 
 def shipped_tuning_configs() -> list[str]:
-    """Return the searches that the package brings, as paths that `load_tuning_config` takes."""
+    """Return the bundled searches, as paths that `load_tuning_config` takes."""
     return shipped(FOLDER)
