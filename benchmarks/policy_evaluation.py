@@ -32,7 +32,7 @@ SLOWING = 0.8  # of the steps of TD: 1 / visits to this power
 
 
 class Throw(NamedTuple):
-    """What happened in B games at once from one throw to the next.
+    """The events in B games at once between two throws.
 
     Attributes:
         positions, following: (B,) the positions' numbers before this throw and before the next; -1 where there is none,
@@ -61,7 +61,7 @@ class Learner:
         self.visits = np.zeros(len(chain.hands))
 
     def learn(self, throws: Sequence[Throw]) -> None:
-        """Learn from games, from their last throw back to their first, so that what is new goes far at once."""
+        """Learn from games, from their last throw back to their first, so that new information spreads quickly."""
         returns = np.zeros(throws[0].points.shape)
         for throw in reversed(throws):
             after = returns if self.method == "monte_carlo" else self.values[throw.following]

@@ -162,7 +162,7 @@ def _kind(mode: int) -> str:
 
 
 def remove_leftovers(folder: Path, target: Path | None = None) -> None:
-    """Delete the unfinished files and folders of processes that were killed: all in a folder, or those of one target.
+    """Delete the unfinished files and folders of killed processes: all in a folder, or only those of one target.
 
     Call it only under a lock, so that nobody else writes there.
     """

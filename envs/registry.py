@@ -60,7 +60,7 @@ class GameSpec:
 
     @property
     def aec_module(self) -> str:
-        """The module with the PettingZoo constructors `env` and `raw_env`, which stands beside the package."""
+        """The module with the PettingZoo constructors `env` and `raw_env`, beside the game's package."""
         return f"{self.package}_v0"
 
 

@@ -14,10 +14,10 @@ from typing import Any, Literal
 from trialea.evaluation.intervals import Interval
 
 RegretUnit = Literal["milli-wins", "milli-points", ""]
-"""The unit of regret; empty where regret was not measured."""
+"""The unit of regret; empty if regret was not measured."""
 
 LuckValues = Literal["solution", "estimate", "given", ""]
-"""The values that luck was measured with: of the exact solution, of an estimate, or the caller's own; else empty."""
+"""The source of luck's values: the exact solution, an estimate or the caller's function; empty if not measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +195,7 @@ class GamesNeeded:
     Attributes:
         agents: the two agents.
         difference: the pilot's difference between their win rates, from -1 to 1.
-        confidence: of the interval that is to exclude 0.
+        confidence: the confidence of the interval that must exclude 0.
         power: the probability that it does.
         raw: for the results as they are.
         adjusted_difference: the pilot's difference without luck; None where luck was not measured.
@@ -262,7 +262,7 @@ class Evaluation:
             repeat a game when they change seats.
         seed: the evaluation's seed.
         duplicate: whether every seating was played with the same dice.
-        confidence: of all intervals.
+        confidence: the confidence of all intervals.
         game_length: mean number of decisions in a game, by all players.
         agents: the agents' results by name, in the order in which the agents were given.
         pairs: the results of `pairs[a, b]`, agent a against agent b, for every two agents that met, in both orders.
@@ -271,7 +271,7 @@ class Evaluation:
         regret_note: why regret could not be measured; empty if it was measured or not requested.
         luck_values: the values that luck was measured with.
         luck_note: why luck could not be measured; empty if it was measured or not requested.
-        versions: of this library, Python and the packages that figures depend on.
+        versions: the versions of this library, Python and the packages that figures depend on.
     """
 
     game: str
@@ -301,7 +301,7 @@ class Evaluation:
     def to_json(self) -> dict[str, Any]:
         """Return the evaluation as plain data for JSON, with the keys that docs/command-line.md lists.
 
-        An agent's figures stand in lists with one entry for each agent; those of pairs in lists of such lists.
+        Figures of agents are lists with one entry for each agent. Figures of pairs are lists of such lists.
         """
         agents, names = list(self.agents.values()), list(self.agents)
         regret = [{} if agent.regret is None else asdict(agent.regret) for agent in agents]

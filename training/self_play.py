@@ -76,7 +76,7 @@ def _measure(
     report: Report | None,
     bar: TrainingBar,
 ) -> None:
-    """Measure the present network, write the result down and show it."""
+    """Measure the present network, write the result and show it."""
     found = measure_agents([learner.agent()], config)
     seconds = round(time.perf_counter() - began, 3)
     line = {"frames": learner.frames, "games": learner.games, "seconds": seconds, **found}

@@ -187,13 +187,13 @@ class GamesVecEnv(VecEnv):
 
     def env_method(self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any) -> list[Any]:
         if method_name != "action_masks":
-            raise AttributeError(f"the games of a batch have no method {method_name!r} of their own")
+            raise AttributeError(f"the games of a batch have no separate method {method_name!r}")
         masks = self.action_masks()
         return [masks[i] for i in self._get_indices(indices)] if indices is not None else list(masks)
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
         if not self.has_attr(attr_name):
-            raise AttributeError(f"the games of a batch have no attribute {attr_name!r} of their own")
+            raise AttributeError(f"the games of a batch have no separate attribute {attr_name!r}")
         return [getattr(self, attr_name)] * len(list(self._get_indices(indices)))
 
     def has_attr(self, attr_name: str) -> bool:

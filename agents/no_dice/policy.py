@@ -111,7 +111,7 @@ def tabulate(
 
 
 class _Flow(NamedTuple):
-    """Tables that the kernels need besides those of the turn.
+    """Further tables of the kernels, besides the tables of the turn.
 
     Attributes:
         by_kind: (7776,) int64, the throws ordered by kind.

@@ -123,7 +123,7 @@ class NoDiceSolution:
     def __init__(
         self, game: Game, tables: Mapping[int, NDArray[np.float64]], seconds: float, make: Callable[..., Any]
     ) -> None:
-        """`tables` are the tables `"values"` of one player to n, and `make` makes others: `fill` or `made_table`."""
+        """Take the tables `"values"` of one player to n, and `make`, which makes others: `fill` or `made_table`."""
         n, target = game.num_players, game.options.target
         self.game = game
         self.values = tables[n].reshape(*(target,) * n, n + 1)[..., :n]
@@ -297,7 +297,7 @@ class NoDiceSolution:
 
 
 def _stage(progress: Progress | None, game: Game, kind: Kind, players: int) -> Progress | None:
-    """Return a callback that turns the progress of one table into that of all tables of the game."""
+    """Return a callback that converts the progress of one table into the progress of all tables of the game."""
     if progress is None:
         return None
     target = game.options.target

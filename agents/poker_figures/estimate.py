@@ -26,9 +26,9 @@ from trialea.envs.jit import entry, kernel
 from trialea.envs.loops import MAX_PLAYERS
 from trialea.envs.poker_figures.rules import FULL, NUM_ROWS, POKER
 
-# By row and by cells filled, counted in games of the agent against itself (250 games at a time, the counts taken over
-# into the next games until nothing moved but by chance): the chance of filling the next cell in one's turn, and the
-# points that it then holds. The row P is reckoned from the dice alone.
+# By row and number of filled cells: the chance of filling the next cell in a turn, and the points that it then holds.
+# Measured in self-play of the agent, 250 games at a time. Each time the agent used the figures of the games before,
+# until they changed only by chance. The figures of the row P follow from the dice alone.
 PACE = np.array(
     [
         [0.137, 0.194, 0.205, 0.068, 0.066],
@@ -58,13 +58,13 @@ class Model(NamedTuple):
 
     Attributes:
         race: (8, 2, columns + 1, columns + 1, 3) float64, for a row, for a player who waits or is to move, by its cells
-            and those of the fullest other: points still expected, the chance of having no cell when the row is closed,
-            and the turns until then.
+            and the cells of the fullest other player: points still expected, the chance of having no cell when the row
+            is closed, and the turns until then.
         solo: (size, SOLO_TURNS + 1) float64, the solo table, a filling's turns side by side.
         strides: (8,) int64, as in `trialea.agents.poker_figures.solo.Sheet`.
         multipliers: (8,) float64.
         variances: (8,) float64, of the margin for each cell to come.
-        points: (8, 5) float64, what a cell holds as a rule, by row and column.
+        points: (8, 5) float64, the typical points of a cell, by row and column.
         in_play, to_close, columns, open_rows: as in `trialea.envs.poker_figures.rules.Tables`.
     """
 

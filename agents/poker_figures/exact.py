@@ -53,7 +53,7 @@ def solution_table(game: Game) -> PokerFiguresPolicyTable:
 
 
 def mover_payoffs(game: Game, table: PokerFiguresPolicyTable) -> SmallGameSolution:
-    """Return the solution, by which decisions are judged; `table` is one way to play it."""
+    """Return the solution, which judges the decisions; `table` is one way to play it."""
     return shared_solution(game)
 
 

@@ -31,7 +31,7 @@ from trialea.envs.poker_figures.game import ALL_DICE
 from trialea.envs.poker_figures.rules import HANDS, NUM_ROWS, NUM_THROWS
 
 _STILL = 1e-6  # a change of values from which nothing can be concluded: rounding would show
-CHUNK = 64  # sheets at a time, so that what they need stays in the processor's cache
+CHUNK = 64  # sheets at a time, so that their data stay in the processor's cache
 _TWO_CELLS = np.ascontiguousarray(FILLINGS[(FILLINGS >= 0).sum(axis=1) <= 2])
 _NO_CELLS = np.ascontiguousarray(FILLINGS[:1])
 

@@ -40,7 +40,7 @@ from trialea.envs.poker_figures.rules import (
 # A position's decisions: every hand with two throws to come, and de mão or not with one and with none.
 _KINDS = ((2, 1), (1, 0), (1, 1), (0, 0), (0, 1))
 DECISIONS_EACH = len(_KINDS) * NUM_HANDS
-_CHUNK = 16  # positions asked for at once
+_CHUNK = 16  # positions queried at once
 REGRET, DECISIONS, OPTIMAL = 0, 1, 2  # the columns of `judged`
 
 
@@ -52,12 +52,12 @@ class PokerFiguresPolicyTable:
 
     Attributes:
         name: the agent's name.
-        writes: (T, N, 3, 3, R) float64, by k, j and result: the probability that this is what is written next, with j
+        writes: (T, N, 3, 3, R) float64, by k, j and result: the probability that this result is written next, with j
             throws to come after it.
         ends: (T, N, 3) float64, by k: the probability that the turn ends without another cell written.
-        judged: (T, N, 3, 3, 3) float64, by k and throws made less 1: what is expected of the policy's decisions until
-            it writes next: their regret, how many are not trivial, and how many of those are without regret. Empty
-            if it was not judged.
+        judged: (T, N, 3, 3, 3) float64, by k and throws made less 1: three expectations over the policy's decisions
+            until it writes next: their regret, the number of non-trivial ones, and the number of non-trivial ones
+            without regret. Empty if it was not judged.
         states: the number of states in which the agent was queried.
     """
 

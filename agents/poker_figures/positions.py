@@ -31,8 +31,8 @@ class Row(NamedTuple):
 
     Attributes:
         cells, sums: (n,) of a player while the row is open; first the empty row.
-        full: the sums with which it can be closed, rising.
-        gaps: what the player to move may have more than the other once it is closed, rising.
+        full: the possible sums of a full row, rising.
+        gaps: the possible leads of the player to move in the row once it is closed, rising.
     """
 
     cells: tuple[int, ...]
@@ -51,14 +51,14 @@ class Space(NamedTuple):
     Attributes:
         counts: (8,) int64, the number of states of each row; 1 for a row that is not played.
         cells, sums: (8, n) int64, by row and state.
-        state_of: (8, columns, sums) int64, the state by row, cells and sum; -1 where there is none.
-        sets: (C,) int64, the sets of closed rows with which the game goes on, a bit for each row.
+        state_of: (8, columns, sums) int64, the state by row, cells and sum; -1 if there is no such state.
+        sets: (C,) int64, the sets of closed rows with which the game continues, a bit for each row.
         set_numbers: (256,) int64, the place of each set in `sets`, -1 where the game is over.
         offsets: (C + 1,) int64, the last one N, the number of positions.
         sizes: (C,) int64, the number of positions with the same gap.
         strides: (C, 8) int64, 0 for rows not open.
-        gaps: all sets' gaps in turn, each set's rising, int64.
-        first_gap: (C + 1,) int64, where those of each set begin.
+        gaps: int64, the gaps of each set in turn, rising within a set.
+        first_gap: (C + 1,) int64, where the gaps of each set begin.
         multipliers: (8,) int64.
         columns, open_rows: as in `rules.Tables`.
     """

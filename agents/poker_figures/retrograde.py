@@ -27,7 +27,7 @@ from trialea.envs.poker_figures.rules import (
     Options,
 )
 
-LANES = 32  # positions worked out at once
+LANES = 32  # positions computed at once
 
 
 class Moves(NamedTuple):

@@ -35,7 +35,7 @@ from trialea.envs.jit import plain
 from trialea.envs.poker_figures.rules import NUM_ROWS, NUM_THROWS, ROWS, Options
 
 MAX_ENTRIES = 60_000_000  # of a table: 480 MB
-QUICK = 2_000_000  # entries that are worked out without being asked for: some ten seconds
+QUICK = 2_000_000  # entries of a table that is computed without a request: some ten seconds
 _SECONDS = 5e-6  # that an entry takes
 _MOST_KEPT = 2**27  # bytes of stages kept in memory
 
@@ -47,8 +47,8 @@ class SmallGameSolution:
 
     Attributes:
         game: the game solved.
-        values: (2 max_turns + 1, N) float64, the mover's share of the win with so many turns of both players together
-            to come, by position as `trialea.agents.poker_figures.positions` numbers them.
+        values: (2 max_turns + 1, N) float64, the mover's share of the win, by the number of turns that both players
+            together have left, and by position as `trialea.agents.poker_figures.positions` numbers them.
         seconds: the time of the computation when it was made.
         unit: the unit of the values, wins.
     """
@@ -66,8 +66,9 @@ class SmallGameSolution:
         """Return the mover's share of the win.
 
         Args:
-            position: how many turns of both players together are to come, the next one the mover's; then, for each row
-                played, the mover's cells and their sum and the other's cells and their sum. By default the start.
+            position: the number of turns that both players together have left, the next one the mover's; then, for
+                each row played, the mover's cells and their sum and the other's cells and their sum. By default the
+                start.
         """
         return float(self.values[place_of(self.game, position)])
 
@@ -112,7 +113,7 @@ class SmallGameSolution:
             )
 
     def _look_up(self, states: States, index: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return what `fill_values` fills in, (B, A), for the states picked by `index`, none of which is over."""
+        """Return the results of `fill_values`, (B, A), for the unfinished states picked by `index`."""
         out = np.empty((len(states), self.game.num_actions))
         if (states.num_players != 2).any():
             raise OptionError("states must be of two players, as the solution is")

@@ -25,7 +25,7 @@ from trialea.envs.game import Game
 from trialea.envs.jit import entry, kernel
 from trialea.envs.poker_figures.rules import NUM_FIGURES, NUM_ROWS, NUM_THROWS, POKER, ROWS, Options
 
-LANES = 32  # fillings worked out at once
+LANES = 32  # fillings computed at once
 MAX_TURNS = 1000
 MAX_ENTRIES = 10**8  # of a table: 800 MB
 

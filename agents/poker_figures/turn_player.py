@@ -16,21 +16,21 @@ from trialea.envs.game import Game, States
 from trialea.envs.jit import plain
 from trialea.envs.poker_figures.rules import ASIDE, NUM_REROLLS, NUM_ROWS, NUM_THROWS, PASS, WRITE
 
-CHUNK = 128  # states at a time, so that what they need stays in the processor's cache
+CHUNK = 128  # states at a time, so that their data stay in the processor's cache
 
 TINY = 1e-9  # no chance to lose is taken for smaller, to divide by it
 
 Leaf = Callable[[Any, int, NDArray[np.int64], NDArray[Any], NDArray[Any], NDArray[Any]], None]
 """An estimate of the positions that the rest of a turn may lead to, as log-odds that are linear in the points written.
 
-`leaf(states, throws, writable, odds, slopes, over)`: given (B,) records, how many throws are to come and the rows that
-each may write now, a bit for each (B,), it fills what `trialea.agents.poker_figures.search.Leaves` says of the last
-three, wherever the rest of the turn may lead.
+`leaf(states, throws, writable, odds, slopes, over)` takes (B,) records, the number of throws to come, and the rows that
+each may write now, (B,), a bit for each row. It fills the last three arguments, as described in
+`trialea.agents.poker_figures.search.Leaves`, for every position that the rest of the turn may lead to.
 """
 
 
 class TurnPlayer:
-    """A player of turns, exact for an estimate of the share of the win that each position after the turn gives.
+    """A player of turns, exact for an estimate of the share of the win in each position after the turn.
 
     The search covers all throws to come in the turn, and all cells that may be written in them. With `sum_throws` it
     never sets points aside; in a turn that is already bound it writes as soon as it may, and otherwise throws all five
@@ -69,8 +69,8 @@ class TurnPlayer:
         """Return a legal action for each of the (B,) states, and the values of the turns that begin in them.
 
         The value is the mover's expected share of the win before the first throw; it is NaN after another throw. It is
-        exact but for results written at the first throw: there, the two throws after it are taken to add as much as
-        without them.
+        exact except for results written at the first throw: there, the two later throws are assumed to add as much as
+        if nothing had been written.
         """
         values, begun = self._values(states, begins=True)
         return self._choose(states, values), begun
@@ -143,7 +143,7 @@ class TurnPlayer:
         begins: bool,
         values: NDArray[np.float64],
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Handle an earlier throw: fill in the values of rethrows; return those of results and of turns that begin."""
+        """Handle an earlier throw: fill in the values of rethrows; return the values of results and of new turns."""
         turn, count = self._turn, len(hands)
         which, rows, points = np.arange(count), np.full(count, -1), np.zeros(count, np.int64)
         results = np.empty(0, np.int64)

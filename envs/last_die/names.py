@@ -62,7 +62,7 @@ def opener(game: Game, state: Any) -> int:
 
 
 def seating_throws(game: Game, state: Any) -> list[list[int]]:
-    """Return the totals that each player threw for the seats, worked out again from the game's seed.
+    """Return the totals that each player threw for the seats, computed again from the game's seed.
 
     Players with equal totals throw again, so the lists differ in length.
     """

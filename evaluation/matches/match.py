@@ -125,7 +125,7 @@ class MatchFailure:
 
     Attributes:
         reason: the agent, and its illegal action or exception.
-        position: the position, as text; for an exception the first of the positions that the agent was asked about.
+        position: the position, as text; for an exception the first position in the agent's batch.
         games: the number of games that could not be finished because of illegal actions and exceptions.
         error: the agent's exception; None for an illegal action, or if it cannot be copied between processes.
         trace: the exception's traceback as text, which survives the copy; empty for an illegal action.

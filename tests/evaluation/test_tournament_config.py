@@ -119,7 +119,9 @@ def test_file_that_is_not_a_valid_mapping_raises(text: str, named: str, tmp_path
         load_tournament_config(tmp_path / "some.yaml")
 
 
-@pytest.mark.parametrize(("change", "named"), [("games", "key=value"), ("=3", "key=value"), ("seed.x=1", "no keys")])
+@pytest.mark.parametrize(
+    ("change", "named"), [("games", "key=value"), ("=3", "key=value"), ("seed.x=1", "no nested keys")]
+)
 def test_invalid_set_changes_raise(change: str, named: str, tmp_path: Path) -> None:
     with pytest.raises(OptionError, match=named):
         load_tournament_config(written(tmp_path, seed=1), [change])
