@@ -101,7 +101,7 @@ def test_closed_output_pipe_gives_no_traceback() -> None:
         ("play last_die --seat 4", "--seat must be from 0 to 3, got 4"),
         ("play no_dice --seed -1", "got -1"),
         ("play no_dice --goal 3", "--goal"),
-        ("train", "CONFIG is missing. Give a YAML file, or one that the package brings: configs/"),
+        ("train", "CONFIG is missing. Give a YAML file, or a bundled configuration: configs/"),
         ("train nothing.yaml", "there is no configuration nothing.yaml"),
         ("train demo.yaml --set frmaes=3", "frmaes"),
         ("train demo.yaml --set frames", "key=value"),
@@ -250,7 +250,7 @@ def test_stopped_solve_says_what_is_kept(cli: Cli, tmp_path: Path, monkeypatch: 
     monkeypatch.setattr("trialea.agents.solve", stopped)
     done = cli("solve", "no_dice", "--target", 6)
     assert done.code == 130
-    assert f"what is finished is kept in {tmp_path}: the same command uses it" in done.err
+    assert f"finished work is kept in {tmp_path}: the same command uses it" in done.err
 
 
 def test_solve_prints_the_same_values_as_text_and_as_json(cli: Cli) -> None:

@@ -75,7 +75,7 @@ def test_ctrl_c_during_imports_is_one_line(cli: Cli, monkeypatch: pytest.MonkeyP
     [
         ("trialea.evaluation.evaluate", "evaluate no_dice random greedy", "the games played so far are not kept"),
         ("trialea.evaluation.measures.exact.evaluate_exactly", "exploit no_dice random", "nothing is kept"),
-        ("trialea.agents.solve", "solve no_dice", "what is finished is kept in"),
+        ("trialea.agents.solve", "solve no_dice", "finished work is kept in"),
         ("trialea.training.run.train", "train demo.yaml", "stopped before the run began"),
         ("trialea.benchmarks.run", "bench aec", "the figures measured so far are lost"),
     ],

@@ -282,7 +282,7 @@ def test_default_run_folder_is_the_first_free_number(tmp_path: Path, monkeypatch
 @pytest.mark.parametrize(
     ("words", "named"),
     [
-        ([], "CONFIG is missing. Give a YAML file, or one that the package brings: configs/tournaments/"),
+        ([], "CONFIG is missing. Give a YAML file, or a bundled configuration: configs/tournaments/"),
         (["a.yaml", "--resume", "b"], "--resume can be given with --set only"),
         (["--out", "a", "--resume", "b"], "--resume can be given with --set only"),
         (["nothing.yaml"], "there is no configuration nothing.yaml"),

@@ -13,7 +13,7 @@ from trialea.envs.registry import get_spec
 
 def bench(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="BENCHMARK", help="Which to run; by default all of the game.")
+        list[str] | None, typer.Argument(metavar="BENCHMARK", help="The benchmarks to run; by default all of the game.")
     ] = None,
     game: Annotated[str, typer.Option(metavar="GAME", help="The game to measure.")] = "no_dice",
     as_json: AsJson = False,

@@ -25,13 +25,13 @@ from rich.table import Table
 from trialea.envs.compiling import report_compiling
 from trialea.envs.files import numbered_folder
 
-# Names and texts are printed as they are, with any brackets and colons that they hold.
+# Names and texts are printed unchanged, including brackets and colons.
 out = Console(markup=False, emoji=False, highlight=False)
 err = Console(markup=False, emoji=False, highlight=False, soft_wrap=True, stderr=True)
 
 MAX_MESSAGE = 2000  # characters of an error or a warning
 MAX_WIDTH = 10_000  # wider than any table that could be printed
-LINE_SECONDS = 30.0  # between two lines of progress, where standard error is not a terminal
+LINE_SECONDS = 30.0  # seconds between two lines of progress, if standard error is not a terminal
 
 
 # Encodings ---------------------------------------------------------------------------------------------------------
@@ -58,7 +58,7 @@ _IN_ASCII = str.maketrans({character: spelled for several, spelled in _SPELLED.i
 
 
 def _spell(error: UnicodeError) -> tuple[str, int]:
-    """Replace characters that an encoding lacks by something readable in ASCII; an error handler for `codecs`."""
+    """Replace characters that an encoding lacks by readable ASCII; an error handler for `codecs`."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     return "".join(map(_in_ascii, error.object[error.start : error.end])), error.end
@@ -96,7 +96,7 @@ def _visible(character: str) -> str:
 
 @contextmanager
 def when_stopped(message: str) -> Iterator[None]:
-    """Say on Ctrl-C what is kept and how to continue, unless what was stopped says so itself."""
+    """Add to Ctrl-C what is kept and how to continue, unless the stopped function has already done so."""
     try:
         yield
     except KeyboardInterrupt as stop:
@@ -113,7 +113,7 @@ def tell(words: str, style: str = "") -> None:
 
 @contextmanager
 def run_folder(chosen: str, name: str) -> Iterator[Path]:
-    """Yield the folder that a command was given, or else a new one: the first of runs/name-1, runs/name-2, … free."""
+    """Yield the given folder; without one, the first free folder of runs/name-1, runs/name-2 and so on."""
     if chosen:
         yield Path(chosen)
         return
@@ -125,18 +125,18 @@ def print_json(data: Any) -> None:
     """Print plain data as JSON on standard output, in UTF-8 whatever the encoding of the terminal."""
     text = json.dumps(data, indent=2, ensure_ascii=False) + "\n"
     binary = getattr(sys.stdout, "buffer", None)
-    if binary is None:  # standard output is closed, or some program has put a text stream in its place
+    if binary is None:  # standard output is closed, or was replaced by a text stream
         print(text, end="")
         return
     sys.stdout.flush()
-    binary.write(text.encode("utf-8", "backslashreplace"))  # the escape of a lone surrogate is JSON's as well
+    binary.write(text.encode("utf-8", "backslashreplace"))  # this escape of a lone surrogate is valid JSON, too
     binary.flush()
 
 
 def show_table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str = "") -> None:
-    """Print a table; where it is wider than the terminal, print each row as a list instead, so that nothing is cut.
+    """Print a table. If it is wider than the terminal, print each row as a list instead, so that nothing is cut.
 
-    The first column says what a row is about. Headings may have line breaks.
+    The first column has the names of the rows. Headings may have line breaks.
     """
     table, listed = Table(*columns), list(rows)
     for row in listed:
@@ -163,7 +163,7 @@ def show_record(items: Iterable[tuple[str, str]], indent: int = 0) -> None:
 
 @contextmanager
 def telling_of_compiling() -> Iterator[None]:
-    """Say once, to a person at a terminal, that code is being compiled, since nothing else happens meanwhile."""
+    """Print once, on a terminal, that code is being compiled, since nothing else happens meanwhile."""
     told = not err.is_terminal
 
     def tell_once() -> None:
@@ -181,7 +181,7 @@ def telling_of_compiling() -> Iterator[None]:
 
 @contextmanager
 def progress_bar(label: str) -> Iterator[Callable[[float], None]]:
-    """Show progress on standard error: a bar, or where that is not a terminal, a line now and then.
+    """Show progress on standard error: a bar on a terminal, elsewhere a line now and then.
 
     Yields:
         A function to call with the share of the work that is done, from 0 to 1.
@@ -196,7 +196,7 @@ def progress_bar(label: str) -> Iterator[Callable[[float], None]]:
 
 
 def _lines(label: str) -> Callable[[float], None]:
-    """Return a function that prints the share of the work done, and the time left, in a line now and then."""
+    """Return a function that now and then prints a line with the share of the work done and the time left."""
     last = time.monotonic()
     begun: tuple[float, float] | None = None  # the time of the first call, and the share done by then
 

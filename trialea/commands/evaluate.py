@@ -1,4 +1,4 @@
-"""The command `trialea evaluate`: let agents play each other and print what their games show."""
+"""The command `trialea evaluate`: let agents play each other and print the results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run the command line: everything that goes wrong ends in one line on standard error and an exit status.
+"""Run the command line. Every error ends in one line on standard error and an exit status.
 
 | status | meaning |
 | --- | --- |
@@ -38,7 +38,7 @@ def run(words: Sequence[str]) -> int:
     """Run a command and return its exit status.
 
     Args:
-        words: what stands after `trialea` on the command line.
+        words: the words after `trialea` on the command line.
     """
     try:
         return _run(words)
@@ -82,7 +82,7 @@ def _run(words: Sequence[str]) -> int:
 
 
 def _usage(error: Any) -> str:
-    """Return an error about the words of a command as one sentence, with the place to read more."""
+    """Return an error about the words of a command as one sentence, with a pointer to the help."""
     message = error.format_message().strip()
     context = getattr(error, "ctx", None)
     end = "" if message.endswith((".", "?")) else "."
@@ -91,7 +91,7 @@ def _usage(error: Any) -> str:
 
 
 def _of_system(error: OSError) -> str:
-    """Return an error of the operating system with the file that it is about first."""
+    """Return an error of the operating system, starting with the file that it is about."""
     if error.strerror is None:
         return str(error)
     files = [os.fsdecode(file) for file in (error.filename, error.filename2) if isinstance(file, (str, bytes))]

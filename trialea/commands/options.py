@@ -1,4 +1,4 @@
-"""Read the options of a command: those that several commands share, and those of a game, such as `--target 20`.
+"""Read the options of a command: options that several commands share, and a game's options, such as `--target 20`.
 
 Which options a game has differs from game to game. A command registered with `WITH_GAME_OPTIONS` leaves the words that
 it doesn't know to `split_words` or `make_game`.
@@ -25,9 +25,7 @@ Players = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON, with every figure.")]
 Seed = Annotated[int, typer.Option(metavar="N", help="The seed of the dice and of all random choices.")]
-Config = Annotated[
-    str, typer.Argument(metavar="CONFIG", help="A YAML file, or a configuration that the package brings.")
-]
+Config = Annotated[str, typer.Argument(metavar="CONFIG", help="A YAML file, or the path of a bundled configuration.")]
 Changes = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Change a key of the configuration. Can be given several times."),
@@ -49,7 +47,7 @@ def make_game(
         context: of the command; the words left over in it are options of the game, or settings.
         game: the game's name.
         players: the number of players; by default the fewest.
-        settings: what else can be given in the way of the game's options, with defaults.
+        settings: further options that can be given like the game's options, with defaults.
     """
     plain, options = split_words(context, context.args, game, settings)
     if plain:
@@ -61,7 +59,7 @@ def make_game(
 def split_words(
     context: typer.Context, words: Sequence[str], game: str, settings: Mapping[str, Any] | None = None
 ) -> tuple[list[str], dict[str, Any]]:
-    """Split the words that a command doesn't know into plain ones and options, written `--name value` or `--flag`."""
+    """Split the words that a command doesn't know into plain words and options (`--name value` or `--flag`)."""
     known = {**options_of(game), **(settings or {})}
     plain: list[str] = []
     options: dict[str, Any] = {}
@@ -85,8 +83,8 @@ def split_words(
 
 
 def missing_config(shipped: Sequence[str]) -> OptionError:
-    """Return the error for a command that needs a configuration and got none."""
-    return OptionError(f"CONFIG is missing. Give a YAML file, or one that the package brings: {', '.join(shipped)}")
+    """Return the error for a command without the configuration that it needs."""
+    return OptionError(f"CONFIG is missing. Give a YAML file, or a bundled configuration: {', '.join(shipped)}")
 
 
 def _unknown(context: typer.Context, written: str, game: str, known: Mapping[str, Any]) -> str:
@@ -97,7 +95,7 @@ def _unknown(context: typer.Context, written: str, game: str, known: Mapping[str
 
 
 def _value(written: str, text: str, default: Any) -> Any:
-    """Return the value that the text of an option stands for, of its default's type; an integer if that is None."""
+    """Return the value of an option's text, of the type of its default; an integer if the default is None."""
     if isinstance(default, str):
         return text
     wanted = int if default is None else type(default)

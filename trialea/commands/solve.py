@@ -38,7 +38,7 @@ def solve(
     lost = why_not_kept()
     if lost:
         tell(lost)
-    kept = "nothing is kept" if lost else f"what is finished is kept in {cache_folder()}: the same command uses it"
+    kept = "nothing is kept" if lost else f"finished work is kept in {cache_folder()}: the same command uses it"
     with when_stopped(f"stopped; {kept}"), progress_bar("solving") as progress:
         solution = solve_game(described, progress, **settings)
     summary = solution.summary(position)

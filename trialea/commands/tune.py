@@ -42,7 +42,7 @@ def tune(
     changes = [*(change or ()), *([f"storage={json.dumps(storage)}"] if storage else ())]
     settings = load_tuning_config(config, changes)
     folder = Path(out_folder or Path("runs") / settings.study)
-    optuna.logging.set_verbosity(optuna.logging.CRITICAL)  # this command prints what it would say
+    optuna.logging.set_verbosity(optuna.logging.CRITICAL)  # this command prints the results of trials itself
     with when_stopped(f"stopped and saved in {folder}. To continue, give the same command again"):
         found = tuning.tune(settings, folder, progress=not as_json, tell=_tell)
     if as_json:
