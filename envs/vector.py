@@ -127,7 +127,7 @@ class BatchedEnv(VectorEnv[Array, Array, Array]):
         seeds: Sequence[int | None]
         if given is None:
             seeds = [None] * self.num_envs
-        elif isinstance(given, (list, tuple, np.ndarray)):
+        elif isinstance(given, (Sequence, np.ndarray)) and not isinstance(given, str):
             seeds = list(given)
         else:
             first = check_seed(given)

@@ -67,7 +67,7 @@ def test_unknown_zoo_agent_raises_and_names_the_known_ones() -> None:
         make_agent("zoo:nobody", make_game("no_dice"))
     with pytest.raises(UnknownNameError, match="chess"):
         zoo.names("chess")
-    with pytest.raises(UnknownNameError, match="Its agents for last_die: none"):
+    with pytest.raises(UnknownNameError, match="for last_die. Its agents are: none"):
         make_agent("zoo:ppo-2p", make_game("last_die"))
     with pytest.raises(ModelFileError, match="with 2 players .* not no_dice with 3 players"):
         make_agent("zoo:ppo-2p", make_game("no_dice", 3))
@@ -117,7 +117,7 @@ def test_published_afterstate_agent_plays_as_before(tmp_path: Path) -> None:
 
 
 def test_publishing_an_unfinished_run_raises(tmp_path: Path) -> None:
-    with pytest.raises(OptionError, match=r"no finished run: there is no model\.zip"):
+    with pytest.raises(OptionError, match=r"must be a finished run, but it has no model\.zip"):
         publish(tmp_path, "mine", tmp_path)
 
 

@@ -63,7 +63,7 @@ def test_one_illegal_action_in_a_batch_changes_no_game(name: str) -> None:
     with pytest.raises(IllegalActionError, match="game 2: "):
         game.step(states, [*actions[:2], game.num_actions, actions[3]])
     assert states.tobytes() == before
-    with pytest.raises(IllegalActionError, match="expected 4 actions"):
+    with pytest.raises(IllegalActionError, match="actions must be 4, one for each game"):
         game.step(states, actions[:3])
     with pytest.raises(IllegalActionError, match="whole numbers"):
         game.step(states, np.array(actions, float))
@@ -246,7 +246,7 @@ def test_every_game_has_an_oracle(name: str) -> None:
 @pytest.mark.parametrize("name", GAMES)
 def test_bad_game_arguments_raise_and_name_the_valid_ones(name: str) -> None:
     fewest, most = player_counts(name)[0], player_counts(name)[-1]
-    with pytest.raises(OptionError, match=r"no option colour.*its options are: "):
+    with pytest.raises(OptionError, match=r"unexpected keyword argument 'colour'.*Its options: "):
         trialea.make_game(name, fewest, colour="red")
     for players in (0, fewest - 1, most + 1, 99, float(fewest), str(fewest), True):
         with pytest.raises(OptionError, match=f"num_players must be a whole number from {fewest} to {most}"):

@@ -51,5 +51,5 @@ def test_without_padding_the_observation_is_unchanged(name: str) -> None:
 @every_game
 def test_fewer_seats_than_players_raise(name: str) -> None:
     most = max(player_counts(name))
-    with pytest.raises(OptionError, match=f"more players than the {most - 1} seats"):
+    with pytest.raises(OptionError, match=f"at most {most - 1} players for this policy"):
         ObservationPadder(game_of(name, most), most - 1)

@@ -246,7 +246,7 @@ def test_summary_reports_the_given_position() -> None:
     assert (summary["game"], summary["players"], summary["positions"]) == ("poker_figures", 2, 1296)
     assert solution.summary((1, 1, 20, 0, 0, 1, 8, 1, 7))["value"][0] == solution.value((1, 1, 20, 0, 0, 1, 8, 1, 7))
     for wrong in ((1,), (7, *[0] * 8), (1, 1, 6, *[0] * 6), (1, 2, 14, *[0] * 6), (1, -1, 0, *[0] * 6)):
-        with pytest.raises(OptionError, match="position|turns to come"):
+        with pytest.raises(OptionError, match="position|turns to come|cells and sums"):
             solution.summary(wrong)
 
 
